@@ -7,7 +7,7 @@
 
 enum { HANDSHAKE = 22, CLIENT_HELLO = 1, SERVER_NAME = 0, ALPN = 16, VERSIONS = 43, UNKNOWN = 0x7777 };
 
-static void put(struct buffer *into, const char *bytes, size_t length)
+static void append_bytes(struct buffer *into, const char *bytes, size_t length)
 {
     if (buffer_append(into, str_of(bytes, length)) < 0)
         ck_abort_msg("out of memory");
@@ -16,20 +16,20 @@ static void put(struct buffer *into, const char *bytes, size_t length)
 static void put_number(struct buffer *into, size_t number, unsigned width)
 {
     while (width-- > 0)
-        put(into, &(char){(char)(number >> 8 * width)}, 1);
+        append_bytes(into, &(char){(char)(number >> 8 * width)}, 1);
 }
 
 static void put_times(struct buffer *into, const char *bytes, size_t length, size_t times)
 {
     while (times-- > 0)
-        put(into, bytes, length);
+        append_bytes(into, bytes, length);
 }
 
 /* Appends the length of the part and the part. Frees the part. */
 static void put_part(struct buffer *into, unsigned width, struct buffer *part)
 {
     put_number(into, part->length, width);
-    put(into, part->data, part->length);
+    append_bytes(into, part->data, part->length);
     buffer_finish(part);
 }
 
@@ -37,11 +37,11 @@ void make_tlvs(struct buffer *into, size_t n)
 {
     struct buffer rest = {0};
 
-    put(&rest, "\12\0\0\1\12\0\0\2\22\147\0\120", 12); /* 10.0.0.1:4711 to 10.0.0.2:80 */
+    append_bytes(&rest, "\12\0\0\1\12\0\0\2\22\147\0\120", 12); /* 10.0.0.1:4711 to 10.0.0.2:80 */
     put_times(&rest, "\356\0\0", 3, n);
-    put(into, "\r\n\r\n\0\r\nQUIT\n\x21\x11", 14);
+    append_bytes(into, "\r\n\r\n\0\r\nQUIT\n\x21\x11", 14);
     put_part(into, 2, &rest);
-    put(into, "GET /return HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 61);
+    append_bytes(into, "GET /return HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 61);
 }
 
 static void put_extension(struct buffer *into, size_t type, struct buffer *content)
@@ -56,11 +56,11 @@ static void put_hello(struct buffer *into, struct buffer *suites, struct buffer 
     struct buffer body = {0}, message = {0};
     struct str rest;
 
-    put(&body, "\3\3", 2);
+    append_bytes(&body, "\3\3", 2);
     put_times(&body, "r", 1, 32); /* random */
     put_number(&body, 0, 1);      /* no session */
     put_part(&body, 2, suites);
-    put(&body, "\1\0", 2);        /* no compression */
+    append_bytes(&body, "\1\0", 2);        /* no compression */
     put_part(&body, 2, extensions);
     put_number(&message, CLIENT_HELLO, 1);
     put_part(&message, 3, &body);
@@ -68,19 +68,19 @@ static void put_hello(struct buffer *into, struct buffer *suites, struct buffer 
         struct str piece = str_slice(rest, 0, record);
 
         put_number(into, HANDSHAKE, 1);
-        put(into, "\3\1", 2);
+        append_bytes(into, "\3\1", 2);
         put_number(into, piece.length, 2);
-        put(into, piece.data, piece.length);
+        append_bytes(into, piece.data, piece.length);
     }
     buffer_finish(&message);
-    put(into, "\r\n\r\n", 4);
+    append_bytes(into, "\r\n\r\n", 4);
 }
 
 static void put_usual_hello(struct buffer *into, struct buffer *extensions, size_t record)
 {
     struct buffer suites = {0};
 
-    put(&suites, "\x13\1", 2);
+    append_bytes(&suites, "\x13\1", 2);
     put_hello(into, &suites, extensions, record);
 }
 

@@ -265,7 +265,7 @@ static void receive_some(struct request_client *client)
 }
 
 /* Like loopback_request_raw, but sends in pieces, and has no timeout because callgrind is slow. */
-static void ask(const struct kind *kind, struct str bytes, size_t n)
+static void send_request(const struct kind *kind, struct str bytes, size_t n)
 {
     struct request_client client = {.fd = loopback_connect_at(&server, kind->entrance), .bytes = bytes};
 
@@ -323,7 +323,7 @@ static size_t measure(const struct kind *kind, size_t n, const char *label)
     CALLGRIND_ZERO_STATS;
     asked_for = 0;
     for (unsigned i = 0; i < (kind->times ? kind->times : 1); i++) {
-        ask(kind, buffer_str(&request), n);
+        send_request(kind, buffer_str(&request), n);
         if (kind->times > 1)
             loopback_turn(&server, 20); /* helper threads write the stored responses */
         answers += kind->http2 ? h2_count_answers(buffer_str(&server.text)) :

@@ -8,14 +8,14 @@
 
 #define PRINTED_NODES 20000 /* limit, because aliases make a small input large */
 
-static bool same(const struct conf_node *a, const struct conf_node *b)
+static bool equal_nodes(const struct conf_node *a, const struct conf_node *b)
 {
     if (a->kind != b->kind || a->count != b->count || a->absent != b->absent || !str_equal(a->text, b->text))
         return false;
     for (size_t i = 0; i < a->count; i++) {
-        bool equal = a->kind == CONF_LIST ? same(a->items[i], b->items[i])
-                                          : same(a->pairs[i].key, b->pairs[i].key) &&
-                                                same(a->pairs[i].value, b->pairs[i].value);
+        bool equal = a->kind == CONF_LIST ? equal_nodes(a->items[i], b->items[i])
+                                          : equal_nodes(a->pairs[i].key, b->pairs[i].key) &&
+                                                equal_nodes(a->pairs[i].value, b->pairs[i].value);
 
         if (!equal)
             return false;
@@ -33,7 +33,7 @@ static void check_printed(struct arena *arena, const struct conf_node *root)
     HOLDS(conf_print_tree(root, &printed) == 0);
     second = conf_tree_parse(arena, STR("printed"), buffer_str(&printed), &errors);
     HOLDS(second && !errors.failed);
-    HOLDS(same(root, second));
+    HOLDS(equal_nodes(root, second));
     HOLDS(conf_print_tree(second, &again) == 0);
     HOLDS(str_equal(buffer_str(&printed), buffer_str(&again)));
     buffer_finish(&printed);

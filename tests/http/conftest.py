@@ -48,7 +48,7 @@ def new_directory(base):
     numbers = itertools.count()
 
     def make():
-        folder = base / f'room{next(numbers)}'
+        folder = base / f'run{next(numbers)}'
         folder.mkdir()
         folder.chmod(0o755)
         return folder

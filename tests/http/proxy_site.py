@@ -16,121 +16,121 @@ BIG = bytes(range(256)) * 4096      # 1 MiB
 
 def responds_with(text, keep=False):
     """A script that reads the request and sends this text."""
-    def script(talk):
-        talk.read_body()
-        talk.send(text)
+    def script(peer):
+        peer.read_body()
+        peer.send(text)
         return keep
     return script
 
 
-def slow_head(talk):
+def slow_head(peer):
     for byte in OK + 'Content-Length: 4\r\n\r\nslow':
-        talk.send(byte)
+        peer.send(byte)
         time.sleep(0.002)
     return True
 
 
-def slow_body(talk):
-    talk.send(OK + 'Content-Length: 6\r\n\r\n')
+def slow_body(peer):
+    peer.send(OK + 'Content-Length: 6\r\n\r\n')
     for byte in 'drops.':
         time.sleep(0.02)
-        talk.send(byte)
+        peer.send(byte)
     return True
 
 
-def reset_midway(talk):
-    talk.send(OK + 'Content-Length: 1000\r\n\r\nsome')
+def reset_midway(peer):
+    peer.send(OK + 'Content-Length: 1000\r\n\r\nsome')
     time.sleep(0.1)
-    talk.reset()
+    peer.reset()
 
 
-def never(talk):
-    talk.at_end()
+def never(peer):
+    peer.at_end()
 
 
-def half_then_never(talk):
-    talk.send(OK + 'Content-Length: 1000\r\n\r\nsome')
-    talk.at_end()
+def half_then_never(peer):
+    peer.send(OK + 'Content-Length: 1000\r\n\r\nsome')
+    peer.at_end()
 
 
-def answers_early(talk):
-    talk.send('HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\nConnection: close\r\n\r\nno\n')
+def answers_early(peer):
+    peer.send('HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\nConnection: close\r\n\r\nno\n')
     time.sleep(0.2)
 
 
-def closes_without_response(talk):
+def closes_without_response(peer):
     """Reads the complete request and closes the connection without a response."""
-    talk.read_body()
+    peer.read_body()
 
 
-def trailers(talk):
-    talk.send(OK + 'Transfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 42\r\n\r\n')
+def trailers(peer):
+    peer.send(OK + 'Transfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 42\r\n\r\n')
     return True
 
 
-def big(talk):
-    talk.send(OK + f'Content-Length: {len(BIG)}\r\n\r\n')
-    talk.send(BIG)
+def big(peer):
+    peer.send(OK + f'Content-Length: {len(BIG)}\r\n\r\n')
+    peer.send(BIG)
     return True
 
 
-def big_chunked(talk):
-    talk.send(OK + 'Transfer-Encoding: chunked\r\n\r\n')
+def big_chunked(peer):
+    peer.send(OK + 'Transfer-Encoding: chunked\r\n\r\n')
     for at in range(0, len(BIG), 5000):
         piece = BIG[at:at + 5000]
-        talk.send(b'%x\r\n%s\r\n' % (len(piece), piece))
-    talk.send('0\r\n\r\n')
+        peer.send(b'%x\r\n%s\r\n' % (len(piece), piece))
+    peer.send('0\r\n\r\n')
     return True
 
 
-def echo(talk):
+def echo(peer):
     """Accepts the upgrade, sends "hello" and echoes all bytes; a piece that ends with `bye` ends the connection."""
-    assert talk.request.header('connection').lower() == 'upgrade'
-    talk.send('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: y\r\n\r\nhello')
-    while talk.buffer or talk.fill():
-        piece, talk.buffer = talk.buffer, b''
-        talk.upstream.received += piece
-        talk.send(piece)
+    assert peer.request.header('connection').lower() == 'upgrade'
+    peer.send('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: y\r\n\r\nhello')
+    while peer.buffer or peer.fill():
+        piece, peer.buffer = peer.buffer, b''
+        peer.upstream.received += piece
+        peer.send(piece)
         if piece.endswith(b'bye'):
             return
 
 
-def events(talk):
-    talk.send(OK + 'Content-Type: text/event-stream; charset=utf-8\r\nCache-Control: no-cache\r\n\r\n')
+def events(peer):
+    peer.send(OK + 'Content-Type: text/event-stream; charset=utf-8\r\nCache-Control: no-cache\r\n\r\n')
     for number in range(3):
-        talk.send(f'data: {number}\n\n')
+        peer.send(f'data: {number}\n\n')
         time.sleep(0.8)
 
 
 
-def heartbeats(talk):
+def heartbeats(peer):
     """Sends 102 (Processing) several times (the number is the query), then the final response."""
-    for number in range(int(talk.request.target.split('?')[1])):
-        talk.send(f'HTTP/1.1 102 Processing\r\nX-Beat: {number}\r\n\r\n')
-    talk.send(OK + 'Content-Length: 4\r\n\r\ndone')
+    for number in range(int(peer.request.target.split('?')[1])):
+        peer.send(f'HTTP/1.1 102 Processing\r\nX-Beat: {number}\r\n\r\n')
+    peer.send(OK + 'Content-Length: 4\r\n\r\ndone')
     return True
 
 
-def wants_the_body(talk):
+def wants_the_body(peer):
     """Checks that no byte of the body arrives before the 100 (Continue)."""
-    assert talk.request.header('expect') == '100-continue'
-    talk.stream.settimeout(0.2)
+    assert peer.request.header('expect') == '100-continue'
+    peer.stream.settimeout(0.2)
     try:
-        talk.early = bool(talk.buffer or talk.fill())
+        peer.early = bool(peer.buffer or peer.fill())
     except TimeoutError:
-        talk.early = False
-    talk.stream.settimeout(30)
-    talk.send('HTTP/1.1 100 Continue\r\n\r\n')
-    body = talk.read_body()
-    talk.send(OK + f'Content-Length: {len(body) + 6}\r\n\r\n{talk.early:<6}' + body.decode())
+        peer.early = False
+    peer.stream.settimeout(30)
+    peer.send('HTTP/1.1 100 Continue\r\n\r\n')
+    body = peer.read_body()
+    peer.send(OK + f'Content-Length: {len(body) + 6}\r\n\r\n{peer.early:<6}' + body.decode())
     return True
 
 
-def rejects_the_body(talk):
+def rejects_the_body(peer):
     """Sends a final status instead of 100 (Continue)."""
-    assert talk.request.header('expect') == '100-continue'
-    talk.send('HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic\r\nContent-Length: 3\r\n\r\nno\n')
-    talk.upstream.unsent = talk.at_end()
+    assert peer.request.header('expect') == '100-continue'
+    peer.send('HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic\r\nContent-Length: 3\r\n\r\nno\n')
+    peer.upstream.unsent = peer.at_end()
 
 
 SCRIPTS = {

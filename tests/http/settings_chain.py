@@ -67,69 +67,69 @@ class Actors(Upstream):
     def get(self, _path, _plain):
         return self.act
 
-    def act(self, talk):
-        request = talk.request
+    def act(self, peer):
+        request = peer.request
         case = self.cases.get(request.header('x-case'))
         words = (request.header('x-act') or '').split(' ')
         if case is None:        # a delayed step of an earlier request that has ended
             return False
-        return getattr(self, words[0])(talk, case, words[1:])
+        return getattr(self, words[0])(peer, case, words[1:])
 
-    def read(self, talk, case):
+    def read(self, peer, case):
         """Reads the body; a fault unless it is the client's body, or empty because a redirect dropped it."""
-        body = talk.read_body()
+        body = peer.read_body()
         case.seen.append(len(body))
         if body and body != case.body:
-            case.faults.append(f'{talk.request.line}: {len(body)} bytes of {len(case.body)}, the same up to '
+            case.faults.append(f'{peer.request.line}: {len(body)} bytes of {len(case.body)}, the same up to '
                                f'{next((at for at, pair in enumerate(zip(body, case.body)) if pair[0] != pair[1]), None)}')
         return body
 
     @staticmethod
-    def answer(talk, status, body=b'', fields=''):
-        talk.send(f'HTTP/1.1 {status} Said\r\n{fields}Content-Type: text/plain\r\nContent-Length: {len(body)}\r\n\r\n'.encode() + body)
+    def answer(peer, status, body=b'', fields=''):
+        peer.send(f'HTTP/1.1 {status} Said\r\n{fields}Content-Type: text/plain\r\nContent-Length: {len(body)}\r\n\r\n'.encode() + body)
         return True
 
-    def last_handler(self, talk, status):
+    def last_handler(self, peer, status):
         """Sends a response before the request is complete. Reads the rest of the request, because a reset could destroy the response."""
-        self.answer(talk, status, fields='Connection: close\r\n')
-        while talk.fill():
-            talk.buffer = b''
+        self.answer(peer, status, fields='Connection: close\r\n')
+        while peer.fill():
+            peer.buffer = b''
         return False
 
-    def echo(self, talk, case, _words):
-        return self.answer(talk, 200, self.read(talk, case))
+    def echo(self, peer, case, _words):
+        return self.answer(peer, 200, self.read(peer, case))
 
-    def sink(self, talk, case, _words):
-        self.read(talk, case)
-        return self.answer(talk, 204)
+    def sink(self, peer, case, _words):
+        self.read(peer, case)
+        return self.answer(peer, 204)
 
-    def swallow(self, talk, case, _words):
-        self.read(talk, case)
+    def swallow(self, peer, case, _words):
+        self.read(peer, case)
         return False
 
-    def late(self, talk, case, _words):
-        self.read(talk, case)
-        return self.answer(talk, 503, b'late')
+    def late(self, peer, case, _words):
+        self.read(peer, case)
+        return self.answer(peer, 503, b'late')
 
-    def early(self, talk, _case, _words):
-        return self.last_handler(talk, 503)
+    def early(self, peer, _case, _words):
+        return self.last_handler(peer, 503)
 
-    def midway(self, talk, case, _words):
-        has_body = talk.request.header('transfer-encoding') or talk.request.header('content-length') not in (None, '0')
+    def midway(self, peer, case, _words):
+        has_body = peer.request.header('transfer-encoding') or peer.request.header('content-length') not in (None, '0')
         expected = len(case.body) // 2 if has_body else 0
-        while len(talk.buffer) < expected and talk.fill():
+        while len(peer.buffer) < expected and peer.fill():
             pass
-        return self.last_handler(talk, 503)
+        return self.last_handler(peer, 503)
 
-    def accel(self, talk, case, words):
-        self.read(talk, case)
-        return self.answer(talk, 200, b'not this', f'X-Accel-Redirect: {words[0]}\r\n')
+    def accel(self, peer, case, words):
+        self.read(peer, case)
+        return self.answer(peer, 200, b'not this', f'X-Accel-Redirect: {words[0]}\r\n')
 
-    def wait(self, talk, case, words):
-        talk.read_body()
+    def wait(self, peer, case, words):
+        peer.read_body()
         case.gates_requested += 1
         assert case.gate.wait(PATIENCE)
-        return self.answer(talk, int(words[0]))
+        return self.answer(peer, int(words[0]))
 
 
 def leads_to(leave, place, port, closed):

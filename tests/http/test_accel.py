@@ -8,19 +8,19 @@ OK = 'HTTP/1.1 200 OK\r\n'
 
 
 def sends(place, more='', status='200 OK'):
-    def script(talk):
-        talk.read_body()
-        talk.send(f'HTTP/1.1 {status}\r\nX-Accel-Redirect: {place}\r\n{more}Content-Length: 9\r\n\r\nnot this\n')
+    def script(peer):
+        peer.read_body()
+        peer.send(f'HTTP/1.1 {status}\r\nX-Accel-Redirect: {place}\r\n{more}Content-Length: 9\r\n\r\nnot this\n')
         return True
     return script
 
 
 def responds_with(length):
     """Responds with the header fields in the query, separated by `&`."""
-    def script(talk):
-        talk.read_body()
-        fields = talk.request.target.partition('?')[2].replace('%20', ' ').replace('&', '\r\n')
-        talk.send(f'{OK}Content-Length: {length}\r\n{fields}' + ('\r\n' if fields else '') + '\r\n' + 'x' * length)
+    def script(peer):
+        peer.read_body()
+        fields = peer.request.target.partition('?')[2].replace('%20', ' ').replace('&', '\r\n')
+        peer.send(f'{OK}Content-Length: {length}\r\n{fields}' + ('\r\n' if fields else '') + '\r\n' + 'x' * length)
         return True
     return script
 
@@ -38,7 +38,7 @@ SCRIPTS = {
     '/elsewhere': sends('http://example.com/one.txt'),
     '/ignored': sends('/protected/one.txt'),
     '/loop': sends('/loop'),
-    '/said': lambda talk: talk.read_body() is not None and not talk.send(OK + f'Content-Length: {len(talk.request.method)}\r\n\r\n{talk.request.method}'),
+    '/said': lambda peer: peer.read_body() is not None and not peer.send(OK + f'Content-Length: {len(peer.request.method)}\r\n\r\n{peer.request.method}'),
     '/method': sends('/said'),
     '/type': responds_with(1),
     '/rate': responds_with(300),
@@ -85,10 +85,10 @@ def test_x_accel_redirect_sends_a_file(client):
     answer = client.get('/file')
     assert answer.status == 200 and answer.body == b'one\n'
     assert 'x-accel-redirect' not in answer.headers and answer.headers['content-type'].startswith('text/plain')
-    part = client.ask('GET', '/file', [('Range', 'bytes=1-2')])
+    part = client.fetch('GET', '/file', [('Range', 'bytes=1-2')])
     assert part.status == 206 and part.body == b'ne'
-    assert client.ask('GET', '/file', [('If-None-Match', answer.headers['etag'])]).status == 304
-    head = client.ask('HEAD', '/file')
+    assert client.fetch('GET', '/file', [('If-None-Match', answer.headers['etag'])]).status == 304
+    head = client.fetch('HEAD', '/file')
     assert head.status == 200 and head.headers['content-length'] == '4'
 
 
@@ -102,10 +102,10 @@ def test_upstream_fields_are_kept(client):
 def test_content_type_of_other_responses(client):
     """The Content-Type of the upstream response does not apply to multiple ranges, a 304, or an error page."""
     etag = client.get('/kept').headers['etag']
-    parts = client.ask('GET', '/kept', [('Range', 'bytes=0-0,2-2')])
+    parts = client.fetch('GET', '/kept', [('Range', 'bytes=0-0,2-2')])
     assert parts.status == 206 and parts.headers['content-type'].startswith('multipart/byteranges; boundary=')
     assert parts.headers['content-disposition'] == 'attachment'
-    same = client.ask('GET', '/kept', [('If-None-Match', etag)])
+    same = client.fetch('GET', '/kept', [('If-None-Match', etag)])
     assert same.status == 304 and 'content-type' not in same.headers and same.headers['cache-control'] == 'private'
     page = client.get('/lost')
     assert (page.status, page.body) == (200, b'page') and page.headers['content-type'].startswith('text/plain')
@@ -114,7 +114,7 @@ def test_content_type_of_other_responses(client):
 @pytest.mark.parametrize('path, status, body', [
     ('/denied', 200, b'one\n'), ('/escaped', 200, b'one\n'), ('/named', 200, b'named'), ('/missing', 404, None), ('/climbs', 500, None),
     ('/elsewhere', 500, None), ('/ignored', 200, b'not this\n'), ('/loop', 500, None)])
-def test_redirect_targets(client, path, status, body):
+def test_x_accel_redirect_targets_are_served_or_refused(client, path, status, body):
     answer = client.get(path)
     assert answer.status == status and (body is None or answer.body == body)
     if status >= 400:
@@ -123,19 +123,19 @@ def test_redirect_targets(client, path, status, body):
 
 
 def test_redirected_request_is_a_get(client, upstream):
-    assert client.ask('POST', '/method', body=b'x' * 1000).body == b'GET'
+    assert client.fetch('POST', '/method', body=b'x' * 1000).body == b'GET'
     assert upstream.last().header('content-length') in (None, '0')
-    assert client.ask('POST', '/file', body=b'x').body == b'one\n'
+    assert client.fetch('POST', '/file', body=b'x').body == b'one\n'
 
 
 def test_head_with_cache_convert_head(client):
     """With proxy_cache_convert_head the upstream request is a GET, but the target of X-Accel-Redirect gets the client's HEAD."""
     for method in ('GET', 'HEAD'):
-        answer = client.ask(method, '/kept/file')
+        answer = client.fetch(method, '/kept/file')
         assert (answer.status, answer.headers['content-length']) == (200, '4')
         assert 'x-place' not in answer.headers
-    assert client.ask('HEAD', '/kept/named').status == client.get('/kept/named').status == 200
-    assert client.ask('HEAD', '/kept/method').headers['content-length'] == str(len('HEAD'))
+    assert client.fetch('HEAD', '/kept/named').status == client.get('/kept/named').status == 200
+    assert client.fetch('HEAD', '/kept/method').headers['content-length'] == str(len('HEAD'))
 
 
 @pytest.mark.parametrize('path, type', [

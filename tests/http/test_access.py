@@ -22,9 +22,9 @@ LOCATIONS = {
 def test_access_is_decided_by_address(launch, loop, transport, target, client, status):
     served = launch(loop, transport, server={'location': LOCATIONS})
     asking = served.connect()
-    response = asking.ask('GET', target, [('X-Real-IP', client)] if client else [])
+    response = asking.fetch('GET', target, [('X-Real-IP', client)] if client else [])
     assert response.status == status
-    assert asking.ask('GET', '/', []).status == 200         # the connection stays open
+    assert asking.fetch('GET', '/', []).status == 200         # the connection stays open
     asking.close()
     if status == 403:
         assert 'access forbidden by rule' in served.server.errors()
@@ -57,9 +57,9 @@ def test_access_in_stream_is_decided_by_address(loop, new_directory, upstream, o
     served = server_kit.Server(new_directory(), [{'listen': f'127.0.0.1:{ports[0]}', 'return': '200 ok'}], loop=loop, main={
         'stream': {**outer, 'server': {'listen': f'127.0.0.1:{ports[1]}', 'proxy_pass': f'127.0.0.1:{upstream}', **own}}})
     served.start(ports)
-    heard = b''
+    received = b''
     with contextlib.suppress(ConnectionResetError), socket.create_connection(('127.0.0.1', ports[1]), timeout=20 * server_kit.PATIENCE) as stream:
-        heard = stream.recv(100)
-    assert heard == (b'upstream' if let_in else b'')
+        received = stream.recv(100)
+    assert received == (b'upstream' if let_in else b'')
     served.stop()
     assert ('refused with 403 by module access' in served.errors()) != let_in

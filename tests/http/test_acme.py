@@ -22,8 +22,8 @@ LIFETIME = 30       # seconds; renewed after 20 to 21.5
 
 
 @pytest.fixture
-def begin(tmp_path):
-    """begin(**settings of Site, authority=settings of Pebble) -> a site with its authority."""
+def start_site(tmp_path):
+    """start_site(**settings of Site, authority=settings of Pebble) -> a site with its authority."""
     program('uacme'), program('pebble')
     opened = []
 
@@ -59,8 +59,8 @@ def read(pid, path):
 
 
 @pytest.mark.parametrize('loop', ['epoll', 'io_uring'])
-def test_first_certificate(begin, loop):
-    site = begin(loop=loop)
+def test_first_certificate(start_site, loop):
+    site = start_site(loop=loop)
     certificate = site.wait_for_certificate()
     assert names_of(certificate) == {'a.test', 'b.test'}
     assert names_of(site.peer('b.test')) == {'a.test', 'b.test'}
@@ -77,8 +77,8 @@ def test_first_certificate(begin, loop):
     assert site.server.errors().count('requesting a certificate') == 1
 
 
-def test_keys_are_readable_by_their_owner_only(begin):
-    site = begin()
+def test_keys_are_readable_by_their_owner_only(start_site):
+    site = start_site()
     site.wait_for_certificate()
     for path in site.state.rglob('*'):
         if path.is_file() and not path.is_symlink() and b'PRIVATE KEY' in path.read_bytes():
@@ -91,16 +91,16 @@ def test_keys_are_readable_by_their_owner_only(begin):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='only root can start the client as another user')
-def test_another_user_runs_the_client(begin):
+def test_another_user_runs_the_client(start_site):
     import pwd
-    site = begin(user='daemon')
+    site = start_site(user='daemon')
     site.wait_for_certificate()
     assert site.certificate_file().stat().st_uid == pwd.getpwnam('daemon').pw_uid
     assert site.certificate_file().stat().st_uid != pwd.getpwnam('nobody').pw_uid, 'that of the workers'
 
 
-def test_renewal(begin):
-    site = begin(authority={'certificateValidityPeriod': LIFETIME})
+def test_renewed_certificate_is_used_by_new_connections(start_site):
+    site = start_site(authority={'certificateValidityPeriod': LIFETIME})
     first = site.wait_for_certificate()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -114,13 +114,13 @@ def test_renewal(begin):
     assert 'signal HUP' not in site.server.errors()
 
 
-def test_bad_nonces(begin):
-    site = begin(authority={'environment': {'PEBBLE_WFE_NONCEREJECT': '40'}})
+def test_rejected_nonces_are_retried(start_site):
+    site = start_site(authority={'environment': {'PEBBLE_WFE_NONCEREJECT': '40'}})
     site.wait_for_certificate(seconds=90)
 
 
-def test_a_rejected_order_does_not_concern_other_certificates(begin):
-    site = begin(names='a.test', more=['blocked-domain.example'], authority={'domainBlocklist': ['blocked-domain.example']}, retry='60s')
+def test_a_rejected_order_does_not_concern_other_certificates(start_site):
+    site = start_site(names='a.test', more=['blocked-domain.example'], authority={'domainBlocklist': ['blocked-domain.example']}, retry='60s')
     site.wait_for_certificate()
     errors = site.wait_for_log('no certificate for "blocked-domain.example"') and site.server.errors()
     assert site.pebble.directory in errors and 'policy' in errors, 'the log has the cause that the authority reports'
@@ -130,28 +130,28 @@ def test_a_rejected_order_does_not_concern_other_certificates(begin):
     assert 'failures 1\n' in record and 'policy' in record
 
 
-def test_slow_validation(begin):
-    site = begin(authority={'environment': {'PEBBLE_VA_NOSLEEP': '0', 'PEBBLE_VA_SLEEPTIME': '4'}})
+def test_slow_validation_ends_in_a_certificate(start_site):
+    site = start_site(authority={'environment': {'PEBBLE_VA_NOSLEEP': '0', 'PEBBLE_VA_SLEEPTIME': '4'}})
     site.wait_for_certificate(seconds=60)
 
 
-def test_a_client_that_takes_too_long_is_killed(begin):
-    site = begin(authority={'environment': {'PEBBLE_VA_NOSLEEP': '0', 'PEBBLE_VA_SLEEPTIME': '30'}}, timeout='2s')
+def test_a_client_that_takes_too_long_is_killed(start_site):
+    site = start_site(authority={'environment': {'PEBBLE_VA_NOSLEEP': '0', 'PEBBLE_VA_SLEEPTIME': '30'}}, timeout='2s')
     site.wait_for_log('did not end within acme.timeout, and was killed')
     wait_for(lambda: not clients_of(site) or 'next attempt' in site.server.errors(), 'the client is gone')
     assert 'Pebble' not in site.issuer(), 'the self-signed certificate stays'
 
 
-def test_a_killed_client_is_started_again(begin):
-    site = begin(authority={'environment': {'PEBBLE_VA_NOSLEEP': '0', 'PEBBLE_VA_SLEEPTIME': '3'}})
+def test_a_killed_client_is_started_again(start_site):
+    site = start_site(authority={'environment': {'PEBBLE_VA_NOSLEEP': '0', 'PEBBLE_VA_SLEEPTIME': '3'}})
     for pid in wait_for(lambda: site.wait_for_log('starting challenge') and clients_of(site), 'the client runs'):
         os.kill(pid, signal.SIGKILL)
     site.wait_for_log('the client was killed')
     site.wait_for_certificate(seconds=60)
 
 
-def test_the_renewal_process_is_started_again(begin):
-    site = begin(authority={'environment': {'PEBBLE_VA_NOSLEEP': '0', 'PEBBLE_VA_SLEEPTIME': '3'}})
+def test_the_renewal_process_is_started_again(start_site):
+    site = start_site(authority={'environment': {'PEBBLE_VA_NOSLEEP': '0', 'PEBBLE_VA_SLEEPTIME': '3'}})
     site.wait_for_log('starting challenge')
     client = clients_of(site)[0]
     renewal = int(site.server.errors().split('renewal process ')[1].split()[0])
@@ -161,8 +161,8 @@ def test_the_renewal_process_is_started_again(begin):
     site.wait_for_certificate(seconds=60)
 
 
-def test_the_end_of_the_server_ends_the_client(begin):
-    site = begin(authority={'environment': {'PEBBLE_VA_NOSLEEP': '0', 'PEBBLE_VA_SLEEPTIME': '10'}})
+def test_the_end_of_the_server_ends_the_client(start_site):
+    site = start_site(authority={'environment': {'PEBBLE_VA_NOSLEEP': '0', 'PEBBLE_VA_SLEEPTIME': '10'}})
     site.wait_for_log('starting challenge')
     everything = site.server.processes()
     assert clients_of(site)
@@ -170,11 +170,11 @@ def test_the_end_of_the_server_ends_the_client(begin):
     assert not [pid for pid in everything if alive(pid)]
 
 
-def test_full_disk(begin, tmp_path):
+def test_full_disk_leaves_the_present_certificate(start_site, tmp_path):
     place = tmp_path / 'small'
     place.mkdir()
     size = 64 << 10
-    site = begin(mounts=[(size, place)], state=place / 'acme', user='root' if os.geteuid() == 0 else '')
+    site = start_site(mounts=[(size, place)], state=place / 'acme', user='root' if os.geteuid() == 0 else '')
     site.wait_for_certificate()
     filler = read(site.server.process.pid, place / 'filler')
     with open(filler, 'wb', buffering=0) as stream:
@@ -192,8 +192,8 @@ def test_full_disk(begin, tmp_path):
     site.wait_for_certificate(but=before, seconds=60)
 
 
-def test_a_revoked_certificate_is_replaced(begin):
-    site = begin()
+def test_a_revoked_certificate_is_replaced(start_site):
+    site = start_site()
     before = site.wait_for_certificate().serial_number
     folder = next((site.state / 'clients').glob('uacme-*'))
     subprocess.run([*site.server.command_prefix, program('uacme'), '-a', site.pebble.directory, '-c', str(folder), 'revoke',
@@ -203,27 +203,27 @@ def test_a_revoked_certificate_is_replaced(begin):
     site.wait_for_certificate(but=before, seconds=120)
 
 
-def test_missing_client(begin, tmp_path):
+def test_missing_client_is_logged(start_site, tmp_path):
     without = tmp_path / 'bin'
     without.mkdir()
     for name in ('sh', 'mount'):
         (without / name).symlink_to(program(name))
-    site = begin(environment={'PATH': str(without)}, retry='60s')
+    site = start_site(environment={'PATH': str(without)}, retry='60s')
     site.wait_for_log('the client uacme is not installed: apt-get install uacme')
     assert 'Pebble' not in site.issuer()
 
 
-def test_the_next_authority_is_tried(begin):
+def test_the_next_authority_is_tried(start_site):
     dead = f'https://localhost:{server_kit.free_port()}/dir'
-    site = begin(directory=lambda pebble: [dead, pebble.directory], timeout='60s')
+    site = start_site(directory=lambda pebble: [dead, pebble.directory], timeout='60s')
     site.wait_for_certificate(seconds=120)
     errors = site.server.errors()
     assert f'requesting a certificate for "a.test" from {dead}' in errors
     assert f'"a.test" has a new certificate from {site.pebble.directory}' in errors
 
 
-def test_two_servers_with_one_state_folder_request_one_certificate(begin, tmp_path):
-    one = begin(authority={'environment': {'PEBBLE_VA_NOSLEEP': '0', 'PEBBLE_VA_SLEEPTIME': '3'}})
+def test_two_servers_with_one_state_folder_request_one_certificate(start_site, tmp_path):
+    one = start_site(authority={'environment': {'PEBBLE_VA_NOSLEEP': '0', 'PEBBLE_VA_SLEEPTIME': '3'}})
     two = Site(tmp_path / 'other', 'a.test b.test', one.pebble.directory, server_kit.free_port(), state=one.state,
                mounts=[(one.pebble.certificate, TRUSTED)])
     try:
@@ -235,8 +235,8 @@ def test_two_servers_with_one_state_folder_request_one_certificate(begin, tmp_pa
         two.server.stop()
 
 
-def test_a_reload_with_another_name(begin):
-    site = begin(names='a.test')
+def test_reload_with_another_name_requests_a_certificate(start_site):
+    site = start_site(names='a.test')
     before = site.wait_for_certificate()
     text = pathlib.Path(site.server.config_path).read_text(encoding='utf-8')
     pathlib.Path(site.server.config_path).write_text(text.replace('"a.test"', '"a.test c.test"'), encoding='utf-8')
@@ -248,8 +248,8 @@ def test_a_reload_with_another_name(begin):
     assert log.count('generated a self-signed certificate') == 1, 'the first certificate is served until the second arrives'
 
 
-def test_paths_that_are_no_token(begin):
-    site = begin()
+def test_only_tokens_are_served(start_site):
+    site = start_site()
     site.wait_for_certificate()
     (site.state / 'challenges' / '.hidden').write_text('secret', encoding='ascii')
     (site.state / 'challenges' / 'wrong').write_text('another.text', encoding='ascii')
@@ -269,7 +269,7 @@ def test_paths_that_are_no_token(begin):
             assert answer.status == 500 and b'PRIVATE' not in answer.body, name
         answer = client.get(base + 'token', Host='a.test')
         assert (answer.status, answer.body) == (200, b'token.thumbprint')
-        assert client.ask('POST', base + 'token', [('Host', 'a.test')]).status == 301
+        assert client.fetch('POST', base + 'token', [('Host', 'a.test')]).status == 301
     assert 'cannot read the challenge "wrong"' in site.server.errors()
 
 
@@ -319,9 +319,9 @@ def test_state_folder_that_cannot_be_created(tmp_path):
 
 
 @pytest.mark.parametrize('blocked', [False, True])
-def test_status_page_and_doctor(begin, blocked):
+def test_status_page_and_doctor(start_site, blocked):
     port = server_kit.free_port()
-    site = begin(names='a.test', status_port=port, authority={'domainBlocklist': ['a.test']} if blocked else {}, retry='60s')
+    site = start_site(names='a.test', status_port=port, authority={'domainBlocklist': ['a.test']} if blocked else {}, retry='60s')
     if blocked:
         site.wait_for_log('next attempt in ')
         until, days, failures, cause = 0, 'self-signed until the first one arrives', 1, 'policy'

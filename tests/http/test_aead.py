@@ -91,7 +91,7 @@ def test_tls12_records_are_decryptable(served, cipher):
 
 
 def test_explicit_nonces_differ(served):
-    tap = tls12.Tap(served.port, timeout=20 * server_kit.PATIENCE)
+    tap = tls12.RecordingConnection(served.port, timeout=20 * server_kit.PATIENCE)
     client = http1.Client(tap)
     for name in ('one.txt', '1048576.bin', 'one.txt'):
         assert client.get('/' + name).body == file_bytes(served, name)

@@ -40,26 +40,26 @@ def credentials(user, password='open sesame'):
     return [('Authorization', 'Basic ' + base64.b64encode(f'{user}:{password}'.encode()).decode())]
 
 
-def ask(served, target, fields=()):
+def fetch(served, target, fields=()):
     client = served.connect(timeout=60)
     try:
-        return client.ask('GET', target, list(fields))
+        return client.fetch('GET', target, list(fields))
     finally:
         client.close()
 
 
 def test_credentials_decide_the_status(served):
-    refused = ask(served, '/in')
+    refused = fetch(served, '/in')
     assert refused.status == 401
     assert refused.headers['www-authenticate'] == 'Basic realm="Members", charset="UTF-8"'
     for user in ('quick', 'slow', 'yes', 'apr1'):
-        answer = ask(served, '/in', credentials(user))
+        answer = fetch(served, '/in', credentials(user))
         assert answer.status == 200 and answer.body == f'in {user}'.encode()
-        assert ask(served, '/in', credentials(user, 'open sesamf')).status == 401
-    assert ask(served, '/in', credentials('nobody')).status == 401
+        assert fetch(served, '/in', credentials(user, 'open sesamf')).status == 401
+    assert fetch(served, '/in', credentials('nobody')).status == 401
     for target in ('/any', '/asked'):
-        assert ask(served, target).status == 401
-        assert ask(served, target, credentials('quick')).status == 200
+        assert fetch(served, target).status == 401
+        assert fetch(served, target, credentials('quick')).status == 200
     assert 'user "quick": password mismatch' in served.server.errors()
     assert 'user "nobody" was not found in' in served.server.errors()
     assert 'sesam' not in served.server.output()
@@ -74,8 +74,8 @@ def test_curl_authenticates(served):
     assert curl() == '401'
 
 
-def own_demand(talk):
-    talk.send('HTTP/1.1 200 OK\r\nWWW-Authenticate: Bearer\r\nContent-Length: 3\r\n\r\nown')
+def own_demand(peer):
+    peer.send('HTTP/1.1 200 OK\r\nWWW-Authenticate: Bearer\r\nContent-Length: 3\r\n\r\nown')
     return True
 
 
@@ -88,21 +88,21 @@ def test_error_page_of_an_upstream_has_www_authenticate(launch, loop, transport,
         '/in': {**closed, 'error_page': '401 /page'}, '/too': {**closed, 'error_page': '401 @named'}, '/own-in': {**closed, 'error_page': '401 /own'},
         '/page': to, '/own': to, '@named': to}})
     for target, body in (('/in', b'one GET /page\n'), ('/too', b'one GET /too\n')):
-        answer = ask(served, target)
+        answer = fetch(served, target)
         assert (answer.status, answer.body) == (401, body)
         assert answer.headers['www-authenticate'] == 'Basic realm="Members", charset="UTF-8"'
-    answer = ask(served, '/own-in')
+    answer = fetch(served, '/own-in')
     assert (answer.status, answer.body, answer.headers['www-authenticate']) == (401, b'own', 'Bearer')
     application.stop()
 
 
 def test_parallel_requests_hash_the_password_once(served):
-    ask(served, '/')
+    fetch(served, '/')
     before = served.server.ticks()
-    assert ask(served, '/in', credentials('slow')).status == 200
+    assert fetch(served, '/in', credentials('slow')).status == 200
     once = served.server.ticks() - before
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda _: ask(served, '/in', credentials('slow')).status, range(50)))
+        answers = list(pool.map(lambda _: fetch(served, '/in', credentials('slow')).status, range(50)))
     assert answers == [200] * 50
     # Fifty connections also cost time, but far less than fifty hashes of a quarter of a second each.
     assert served.server.ticks() - before < max(once, 1) * 12 + 100
@@ -110,8 +110,8 @@ def test_parallel_requests_hash_the_password_once(served):
 
 def test_password_hash_delays_no_other_request(served):
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        wrong = [pool.submit(ask, served, '/in', credentials('slow', f'wrong {number}')) for number in range(8)]
-        quick = [ask(served, '/').status for _ in range(20)]
+        wrong = [pool.submit(fetch, served, '/in', credentials('slow', f'wrong {number}')) for number in range(8)]
+        quick = [fetch(served, '/').status for _ in range(20)]
         waited = sum(not one.done() for one in wrong)
         assert quick == [200] * 20
         assert waited > 0, 'the hashes were complete before any other response'
@@ -119,12 +119,12 @@ def test_password_hash_delays_no_other_request(served):
 
 
 def test_changed_password_file_is_read_again(served, users):
-    assert ask(served, '/in', credentials('quick')).status == 200
+    assert fetch(served, '/in', credentials('quick')).status == 200
     users.write_text(YES)
-    wait_for(lambda: ask(served, '/in', credentials('quick')).status == 401, 'the file is read again')
-    assert ask(served, '/in', credentials('yes')).status == 200
+    wait_for(lambda: fetch(served, '/in', credentials('quick')).status == 401, 'the file is read again')
+    assert fetch(served, '/in', credentials('yes')).status == 200
     users.unlink()
-    wait_for(lambda: ask(served, '/in', credentials('yes')).status == 403, 'access without a password file')
+    wait_for(lambda: fetch(served, '/in', credentials('yes')).status == 403, 'access without a password file')
     users.write_text(QUICK)
     users.chmod(0o644)
-    wait_for(lambda: ask(served, '/in', credentials('quick')).status == 200, 'a new file')
+    wait_for(lambda: fetch(served, '/in', credentials('quick')).status == 200, 'a new file')

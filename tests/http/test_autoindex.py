@@ -78,7 +78,7 @@ def test_links_resolve_to_the_named_files(client):
 
 
 def test_json_listing(client):
-    response = client.ask('GET', '/sub/?sort=size', [('Accept', 'application/json')])
+    response = client.fetch('GET', '/sub/?sort=size', [('Accept', 'application/json')])
     items = json.loads(response.body)
     assert {item['name'] for item in items} == {*NAMES, 'deeper'}
     assert items[0] == {**items[0], 'name': 'deeper', 'type': 'directory'} and 'size' not in items[0]

@@ -97,9 +97,9 @@ def test_pause_doubles_and_ends_after_success(environment):
 
 
 def test_max_conns_counts_all_workers(environment):
-    def slow(talk):
+    def slow(peer):
         time.sleep(0.5)
-        talk.send('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\none\n')
+        peer.send('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\none\n')
         return True
     one = environment.upstream('one', {'/slow': slow})
     environment.start([address(one, max_conns=2)], workers=4)
@@ -111,8 +111,8 @@ def test_max_conns_counts_all_workers(environment):
 
 
 def test_counts_of_a_dead_worker_are_released(environment):
-    def never(talk):
-        talk.at_end()
+    def never(peer):
+        peer.at_end()
     one = environment.upstream('one', {'/never': never})
     environment.start([address(one, max_conns=1)])
     held = socket.create_connection(('127.0.0.1', environment.port))
@@ -144,9 +144,9 @@ def test_backup_and_down_servers(environment):
 
 
 def test_least_time_selects_the_fastest_server(environment):
-    def slow(talk):
+    def slow(peer):
         time.sleep(0.2)
-        talk.send('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nslow\n')
+        peer.send('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nslow\n')
         return True
     fast, slow_one = environment.upstream('fast'), environment.upstream('slow', {'/': slow})
     environment.start([address(slow_one), address(fast)], least_time='header')
@@ -200,13 +200,13 @@ def test_default_port_follows_the_scheme(tmp_path):
     assert 'upstream: "http://[::1]:80/plain"' in output and 'upstream: "https://[::1]:443/sealed"' in output
 
 
-def unhealthy(talk):
-    talk.send('HTTP/1.1 503 Sick\r\nContent-Length: 0\r\n\r\n')
+def unhealthy(peer):
+    peer.send('HTTP/1.1 503 Sick\r\nContent-Length: 0\r\n\r\n')
     return True
 
 
-def healthy(talk):
-    talk.send('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
+def healthy(peer):
+    peer.send('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
     return True
 
 
@@ -232,9 +232,9 @@ def test_one_worker_runs_the_health_checks(environment):
     """While a check waits for its response, no worker starts another one, even if the interval is over."""
     go_on = threading.Event()
 
-    def waits(talk):
+    def waits(peer):
         go_on.wait(30)
-        return healthy(talk)
+        return healthy(peer)
     one = environment.upstream('one', {'/check': waits})
     environment.start([address(one)], workers=4, health_check={'uri': '/check', 'interval': '20ms', 'timeout': '60s'})
     assert environment.responding_server() == 'one'
@@ -281,9 +281,9 @@ def test_health_check_by_connection(environment):
     ('HTTP/1.1 300 Many\r\n\r\n', False), ('HTTP/1.1 20', False), ('220 mail.example.com', False), ('HTTP/1.1 2x0 OK\r\n\r\n', False),
     ('', False)])
 def test_health_check_match(environment, answer, good):
-    def responds_with(talk):
+    def responds_with(peer):
         for byte in answer:
-            talk.send(byte)
+            peer.send(byte)
     one, two = environment.upstream('one', {'/check': responds_with}), environment.upstream('two', {'/check': healthy})
     environment.start([address(one), address(two)],
                 health_check={'uri': '/check', 'interval': '50ms', 'match': ['200-299', '304']})
@@ -330,15 +330,15 @@ def test_killed_upstream_servers_cause_no_errors(environment, workers):
     lock = threading.Lock()
 
     def client(number):
-        requested, talk = 0, None
+        requested, peer = 0, None
         while not over.is_set() or requested < 50:
-            talk = talk or http1.Client(socket.create_connection(('127.0.0.1', environment.port), timeout=30))
-            response = talk.get(f'/{number}/{requested}')
+            peer = peer or http1.Client(socket.create_connection(('127.0.0.1', environment.port), timeout=30))
+            response = peer.get(f'/{number}/{requested}')
             requested += 1
             with lock:
                 seen[response.status] += 1
             if response.closes:
-                talk = talk.close()
+                peer = peer.close()
         return requested
 
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
@@ -359,5 +359,5 @@ def test_killed_upstream_servers_cause_no_errors(environment, workers):
     rows = {row['server']: row for row in json.loads(environment.get('/status?format=json').body)['upstreams']}
     assert sum(row['active'] for row in rows.values()) == 0
     assert sum(row['requests_total'] for row in rows.values()) - sum(row['failures_total'] for row in rows.values()) >= requested
-    heard = sum(len(server.requests) for server in environment.upstreams.values())
-    assert heard >= requested, 'each request has reached a server'
+    received = sum(len(server.requests) for server in environment.upstreams.values())
+    assert received >= requested, 'each request has reached a server'

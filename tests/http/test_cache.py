@@ -154,7 +154,7 @@ def lines(text):
 
 
 class Scripted(Upstream):
-    """Responds according to `answers`, by path: header lines, or a function of the conversation. Each body has the number of the request."""
+    """Responds according to `answers`, by path: header lines, or a function of the peer. Each body has the number of the request."""
 
     def __init__(self, **options):
         self.answers = {}
@@ -162,25 +162,25 @@ class Scripted(Upstream):
         self.scripts = self
 
     def get(self, path, default):
-        return self.say
+        return self.respond
 
     def requests_of(self, path):
         return [request for request in self.requests if request.target == path]
 
-    def say(self, talk):
-        talk.read_body()
-        path = talk.request.target
+    def respond(self, peer):
+        peer.read_body()
+        path = peer.request.target
         answer = self.answers.get(path, '')
         if callable(answer):
-            return answer(talk)
-        return self.send_response(talk, answer, f'{path} {len(self.requests_of(path))}'.encode())
+            return answer(peer)
+        return self.send_response(peer, answer, f'{path} {len(self.requests_of(path))}'.encode())
 
-    def send_response(self, talk, answer, body):
+    def send_response(self, peer, answer, body):
         status = '200'
         if answer.startswith('Status: '):
             status, _, answer = answer[8:].partition('\n')
         head = f'HTTP/1.1 {status} X\r\n{lines(answer)}Content-Length: {len(body)}\r\n\r\n'.encode()
-        talk.send(head if talk.request.method == 'HEAD' or status == '304' else head + body)
+        peer.send(head if peer.request.method == 'HEAD' or status == '304' else head + body)
         return True
 
 
@@ -205,7 +205,7 @@ def cached_site(launch, loop, transport, new_directory, upstream, workers=1, **e
         '/ignore/': {**to, 'proxy_ignore_headers': ['Cache-Control', 'Set-Cookie', 'Vary'], 'proxy_cache_valid': '60s'},
         '/deaf/': {**to, 'proxy_cache_obey_requests': False},
         '/stale/': {**to, 'proxy_cache_use_stale': ['error', 'timeout', 'http_500', 'http_404'], 'proxy_read_timeout': '300ms'},
-        '/ask/': {**to, 'proxy_cache_revalidate': True},
+        '/revalidate/': {**to, 'proxy_cache_revalidate': True},
         '/lock/': {**to, 'proxy_cache_lock': True},
         '/hasty/': {**to, 'proxy_cache_lock': True, 'proxy_cache_lock_timeout': '200ms'},
         '/background/': {**to, 'proxy_cache_background_update': True, 'proxy_cache_use_stale': 'updating'},
@@ -268,7 +268,7 @@ def path(request, loop, transport):
     return make
 
 
-def ask(client, path, fields='', method='GET'):
+def fetch(client, path, fields='', method='GET'):
     client.send(f'{method} {path} HTTP/1.1\r\nHost: localhost\r\n{lines(fields)}\r\n')
     return client.read(method)
 
@@ -283,7 +283,7 @@ MAX_STALE = 'Cache-Control: max-stale'
 
 def stored(client, path, fields=''):
     """Waits until the response is stored, which may happen after it was sent; only-if-cached prevents requests to the upstream server."""
-    wait_for(lambda: ask(client, path, fields + '\nCache-Control: only-if-cached').headers.get('x-cache') in (HIT, STALE, UPDATING),
+    wait_for(lambda: fetch(client, path, fields + '\nCache-Control: only-if-cached').headers.get('x-cache') in (HIT, STALE, UPDATING),
              f'{path} is stored')
 
 
@@ -292,12 +292,12 @@ def test_storing_and_reuse_rules(client, upstream, is_stored, loop, transport, n
     first, answer, second, expected = ROWS[number]
     path = f'/row-{loop}-{transport}-{number}'
     upstream.answers[path] = answer
-    before = ask(client, path, first)
+    before = fetch(client, path, first)
     assert before.headers.get('x-cache') == MISS and before.body == f'{path} 1'.encode()
     if expected in (HIT, STALE, EXPIRED) or second.startswith('Accept'):
         wait_for(lambda: is_stored(before.body), 'it is stored')
     settle(0.02)
-    after = ask(client, path, second)
+    after = fetch(client, path, second)
     if expected == 504:
         assert after.status == 504 and len(upstream.requests_of(path)) == 1
         return
@@ -337,9 +337,9 @@ def test_unopenable_cache_directory_is_a_start_error(tmp_path):
 def test_hit_has_age_and_stored_fields(client, upstream, path):
     target = path()
     upstream.answers[target] = 'Cache-Control: max-age=60\nAge: 7\nX-Powered-By: y\nX-Accel-Expires: 60\nConnection: X-Hop\nX-Hop: 1\nContent-Type: text/x'
-    ask(client, target)
+    fetch(client, target)
     stored(client, target)
-    response = ask(client, target)
+    response = fetch(client, target)
     assert 7 <= int(response.headers['age']) <= 9
     assert response.headers['content-type'] == 'text/x' and response.headers['x-powered-by'] == 'y'
     assert 'x-hop' not in response.headers and 'x-accel-expires' not in response.headers
@@ -350,13 +350,13 @@ def test_hit_has_age_and_stored_fields(client, upstream, path):
 def test_bodies_of_each_size_are_stored(client, upstream, path, size):
     target = path()
 
-    def say(talk):
-        return upstream.send_response(talk, 'Cache-Control: max-age=60', BIG[:size])
-    upstream.answers[target] = say
-    assert ask(client, target).body == BIG[:size]
+    def respond(peer):
+        return upstream.send_response(peer, 'Cache-Control: max-age=60', BIG[:size])
+    upstream.answers[target] = respond
+    assert fetch(client, target).body == BIG[:size]
     stored(client, target)
     for _ in range(3):
-        response = ask(client, target)
+        response = fetch(client, target)
         assert response.headers['x-cache'] == HIT and response.body == BIG[:size]
     assert len(upstream.requests_of(target)) == 1
 
@@ -368,13 +368,13 @@ def test_http2_ranges_during_storing(served, upstream, path, window):
     spans = [(0, middle - 1), (0, middle + 2), (5, 5), (middle - 3, middle + 3), (middle - 20000, middle - 10001), (len(BIG) - 3, len(BIG) - 1)]
     targets = [path() for _ in spans]
 
-    def say(talk):
-        talk.send(f'HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: {len(BIG)}\r\n\r\n')
+    def respond(peer):
+        peer.send(f'HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: {len(BIG)}\r\n\r\n')
         for at in range(0, len(BIG), 10000):
-            talk.send(BIG[at:at + 10000])
+            peer.send(BIG[at:at + 10000])
             time.sleep(0.002)       # the server has sent what it received when the next bytes come
         return True
-    upstream.answers.update({target: say for target in targets})
+    upstream.answers.update({target: respond for target in targets})
     client = http2.connect(served.port, served.transport, 60 * server_kit.PATIENCE, settings={http2.h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: window})
     streams = [client.request(target, headers=[('range', f'bytes={first}-{last}')]) for target, (first, last) in zip(targets, spans)]
     for answer, (first, last) in zip(client.wait(*streams), spans):
@@ -384,43 +384,43 @@ def test_http2_ranges_during_storing(served, upstream, path, window):
     with_http1 = served.connect(promoted=False)
     for target in targets:
         stored(with_http1, target)
-        assert ask(with_http1, target).body == BIG
+        assert fetch(with_http1, target).body == BIG
     with_http1.close()
 
 
 def test_stored_chunked_body_has_content_length(client, upstream, path):
     target = path()
 
-    def say(talk):
-        talk.send('HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n')
+    def respond(peer):
+        peer.send('HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n')
         for piece in range(0, len(BIG), 7000):
             part = BIG[piece:piece + 7000]
-            talk.send(b'%x\r\n%s\r\n' % (len(part), part))
-        talk.send('0\r\n\r\n')
+            peer.send(b'%x\r\n%s\r\n' % (len(part), part))
+        peer.send('0\r\n\r\n')
         return True
-    upstream.answers[target] = say
-    assert ask(client, target).body == BIG
+    upstream.answers[target] = respond
+    assert fetch(client, target).body == BIG
     stored(client, target)
-    response = ask(client, target)
+    response = fetch(client, target)
     assert response.headers['content-length'] == str(len(BIG)) and response.body == BIG
 
 
 def test_incomplete_responses_are_not_stored(served, upstream, path):
     target = path()
 
-    def say(talk):
+    def respond(peer):
         if len(upstream.requests_of(target)) == 1:
-            talk.send(f'HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: {len(BIG)}\r\n\r\n')
-            talk.send(BIG[:200000])
+            peer.send(f'HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: {len(BIG)}\r\n\r\n')
+            peer.send(BIG[:200000])
             return False
-        return upstream.send_response(talk, 'Cache-Control: max-age=60', BIG)
-    upstream.answers[target] = say
+        return upstream.send_response(peer, 'Cache-Control: max-age=60', BIG)
+    upstream.answers[target] = respond
     client = served.connect(promoted=False)
     with pytest.raises(EOFError):
-        ask(client, target)
+        fetch(client, target)
     client.close()
     client = served.connect(promoted=False)
-    response = ask(client, target)
+    response = fetch(client, target)
     assert response.headers['x-cache'] == MISS and response.body == BIG
     client.close()
 
@@ -428,11 +428,11 @@ def test_incomplete_responses_are_not_stored(served, upstream, path):
 def test_head_is_answered_from_a_stored_get(client, upstream, path):
     target = path('/headless/')
     upstream.answers[target] = 'Cache-Control: max-age=60'
-    assert ask(client, target, method='HEAD').headers['x-cache'] == MISS
-    assert ask(client, target, method='HEAD').headers['x-cache'] == MISS
-    first = ask(client, target)
+    assert fetch(client, target, method='HEAD').headers['x-cache'] == MISS
+    assert fetch(client, target, method='HEAD').headers['x-cache'] == MISS
+    first = fetch(client, target)
     stored(client, target)
-    response = ask(client, target, method='HEAD')
+    response = fetch(client, target, method='HEAD')
     assert response.headers['x-cache'] == HIT and response.headers['content-length'] == str(len(first.body))
     assert [request.method for request in upstream.requests_of(target)] == ['HEAD', 'HEAD', 'GET']
 
@@ -440,13 +440,13 @@ def test_head_is_answered_from_a_stored_get(client, upstream, path):
 def test_head_is_converted_to_get(client, upstream, path):
     """The complete body is stored although the client receives none of it; the upstream variables are set."""
     target = path()
-    upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60\nETag: "v1"\nX-Echo: this', BIG)
-    first = ask(client, target, 'Range: bytes=0-9', method='HEAD')
+    upstream.answers[target] = lambda peer: upstream.send_response(peer, 'Cache-Control: max-age=60\nETag: "v1"\nX-Echo: this', BIG)
+    first = fetch(client, target, 'Range: bytes=0-9', method='HEAD')
     assert (first.status, first.headers['x-cache'], first.headers['content-length'], first.headers['x-echo']) == (200, MISS, str(len(BIG)), 'this')
     stored(client, target)
-    again = ask(client, target)
+    again = fetch(client, target)
     assert again.headers['x-cache'] == HIT and again.body == BIG
-    assert ask(client, target, 'If-None-Match: "v1"', method='HEAD').status == 304
+    assert fetch(client, target, 'If-None-Match: "v1"', method='HEAD').status == 304
     assert [(request.method, request.header('range')) for request in upstream.requests_of(target)] == [('GET', None)]
     assert first.headers['x-asked'] == f'127.0.0.1:{upstream.port} 200'
 
@@ -455,18 +455,18 @@ def test_head_of_an_uncacheable_response(client, upstream, path):
     target = path()
     for answer, status in [('', 200), ('Status: 404\nCache-Control: no-store', 404), ('Status: 304\nETag: "v1"', 304), ('Status: 503', 503)]:
         upstream.answers[target] = answer
-        response = ask(client, target, method='HEAD')
+        response = fetch(client, target, method='HEAD')
         assert (response.status, response.headers['x-cache']) == (status, MISS)
-    assert len(upstream.requests_of(target)) == 4 and ask(client, target, 'Cache-Control: only-if-cached', method='HEAD').status == 504
+    assert len(upstream.requests_of(target)) == 4 and fetch(client, target, 'Cache-Control: only-if-cached', method='HEAD').status == 504
 
 
 def test_head_of_a_stale_response(client, upstream, path):
-    target = path('/ask/')
-    upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=0\nETag: "v1"' if not talk.request.header('if-none-match') else
+    target = path('/revalidate/')
+    upstream.answers[target] = lambda peer: upstream.send_response(peer, 'Cache-Control: max-age=0\nETag: "v1"' if not peer.request.header('if-none-match') else
                                                           'Status: 304\nCache-Control: max-age=60', b'body')
-    assert ask(client, target, method='HEAD').headers['x-cache'] == MISS
-    wait_for(lambda: ask(client, target, method='HEAD').headers['x-cache'] in ('REVALIDATED', HIT), 'it was stored')
-    assert ask(client, target).body == b'body'
+    assert fetch(client, target, method='HEAD').headers['x-cache'] == MISS
+    wait_for(lambda: fetch(client, target, method='HEAD').headers['x-cache'] in ('REVALIDATED', HIT), 'it was stored')
+    assert fetch(client, target).body == b'body'
     assert {request.method for request in upstream.requests_of(target)} == {'GET'}
 
 
@@ -474,38 +474,38 @@ def test_head_counts_once(client, upstream, path):
     target = path('/twice/')
     upstream.answers[target] = 'Cache-Control: max-age=60'
     for _ in range(2):
-        assert ask(client, target, method='HEAD').headers['x-cache'] == MISS
-    assert ask(client, target, 'Cache-Control: only-if-cached').status == 504
-    assert ask(client, target, method='HEAD').headers['x-cache'] == MISS
+        assert fetch(client, target, method='HEAD').headers['x-cache'] == MISS
+    assert fetch(client, target, 'Cache-Control: only-if-cached').status == 504
+    assert fetch(client, target, method='HEAD').headers['x-cache'] == MISS
     stored(client, target)
 
 
 def test_head_of_an_unreachable_server_is_502(client, served):
-    assert ask(client, '/gone/', method='HEAD').status == 502
-    assert ask(client, '/gone/again', method='HEAD').status == 502
+    assert fetch(client, '/gone/', method='HEAD').status == 502
+    assert fetch(client, '/gone/again', method='HEAD').status == 502
 
 
 def test_ranges_and_conditions_use_the_stored_response(client, upstream, path):
     target = path()
 
-    def say(talk):
-        assert not talk.request.all('range') and not talk.request.all('if-none-match')
-        return upstream.send_response(talk, f'Cache-Control: max-age=60\nETag: "v1"\nContent-Type: text/plain\nLast-Modified: {date(-100000)}', BIG)
-    upstream.answers[target] = say
-    first = ask(client, target, 'Range: bytes=0-9\nIf-None-Match: "v1"')
+    def respond(peer):
+        assert not peer.request.all('range') and not peer.request.all('if-none-match')
+        return upstream.send_response(peer, f'Cache-Control: max-age=60\nETag: "v1"\nContent-Type: text/plain\nLast-Modified: {date(-100000)}', BIG)
+    upstream.answers[target] = respond
+    first = fetch(client, target, 'Range: bytes=0-9\nIf-None-Match: "v1"')
     assert (first.status, first.body) == (206, BIG[:10])
     stored(client, target)
-    part = ask(client, target, 'Range: bytes=1000-1999')
+    part = fetch(client, target, 'Range: bytes=1000-1999')
     assert part.status == 206 and part.body == BIG[1000:2000] and part.headers['content-range'] == f'bytes 1000-1999/{len(BIG)}'
-    many = ask(client, target, 'Range: bytes=0-1,5-6')
+    many = fetch(client, target, 'Range: bytes=0-1,5-6')
     assert many.status == 206 and many.headers['content-type'].startswith('multipart/byteranges; boundary=')
     assert many.body.count(b'Content-Type: text/plain\r\n') == 2
-    assert ask(client, target, f'Range: bytes={len(BIG)}-').status == 416
-    assert ask(client, target, 'Range: bytes=0-9\nIf-Range: "v2"').body == BIG
-    same = ask(client, target, 'If-None-Match: "v1"')
+    assert fetch(client, target, f'Range: bytes={len(BIG)}-').status == 416
+    assert fetch(client, target, 'Range: bytes=0-9\nIf-Range: "v2"').body == BIG
+    same = fetch(client, target, 'If-None-Match: "v1"')
     assert same.status == 304 and same.headers['etag'] == '"v1"' and 'age' in same.headers and 'content-type' not in same.headers
-    assert ask(client, target, f'If-Modified-Since: {date()}').status == 304
-    assert ask(client, target, 'If-None-Match: "v2"').status == 200
+    assert fetch(client, target, f'If-Modified-Since: {date()}').status == 304
+    assert fetch(client, target, 'If-None-Match: "v2"').status == 200
     assert len(upstream.requests_of(target)) == 1
 
 
@@ -514,11 +514,11 @@ def test_vary_variants_are_stored_separately(client, upstream, path):
     upstream.answers[target] = 'Cache-Control: max-age=60\nVary: Accept-Language'
     bodies = {}
     for language in ('de', 'en', 'fr'):
-        bodies[language] = ask(client, target, f'Accept-Language: {language}').body
+        bodies[language] = fetch(client, target, f'Accept-Language: {language}').body
         stored(client, target, f'Accept-Language: {language}')
     assert len(set(bodies.values())) == 3 and len(upstream.requests_of(target)) == 3
     for language, body in bodies.items():
-        response = ask(client, target, f'Accept-Language: {language}')
+        response = fetch(client, target, f'Accept-Language: {language}')
         assert response.headers['x-cache'] == HIT and response.body == body
 
 
@@ -528,22 +528,22 @@ def test_unsafe_method_invalidates_the_uri(client, upstream, path, method):
     for one in (target, other, foreign):
         upstream.answers[one] = 'Cache-Control: max-age=60\nVary: X-V'
         for value in '12':
-            ask(client, one, f'X-V: {value}')
+            fetch(client, one, f'X-V: {value}')
             stored(client, one, f'X-V: {value}')
 
-    def say(talk):
-        if talk.request.method == 'GET':
-            return upstream.send_response(talk, 'Cache-Control: max-age=60', b'again')
-        return upstream.send_response(talk, f'Status: {"500" if talk.request.header("x-fail") else "200"}\nContent-Location: http://localhost{other}\n'
+    def respond(peer):
+        if peer.request.method == 'GET':
+            return upstream.send_response(peer, 'Cache-Control: max-age=60', b'again')
+        return upstream.send_response(peer, f'Status: {"500" if peer.request.header("x-fail") else "200"}\nContent-Location: http://localhost{other}\n'
                              f'Location: http://elsewhere{foreign}', b'done')
-    upstream.answers[target] = say
-    ask(client, target, 'X-Fail: 1', method=method)
-    assert ask(client, target, 'X-V: 1').headers['x-cache'] == HIT
-    ask(client, target, method=method)
+    upstream.answers[target] = respond
+    fetch(client, target, 'X-Fail: 1', method=method)
+    assert fetch(client, target, 'X-V: 1').headers['x-cache'] == HIT
+    fetch(client, target, method=method)
     for value in '12':
-        assert ask(client, other, f'X-V: {value}').headers['x-cache'] == MISS
-    assert ask(client, target, 'X-V: 1').headers['x-cache'] == MISS
-    assert ask(client, foreign, 'X-V: 1').headers['x-cache'] == HIT
+        assert fetch(client, other, f'X-V: {value}').headers['x-cache'] == MISS
+    assert fetch(client, target, 'X-V: 1').headers['x-cache'] == MISS
+    assert fetch(client, foreign, 'X-V: 1').headers['x-cache'] == HIT
 
 
 def test_proxy_cache_valid_sets_freshness(client, upstream, path):
@@ -552,19 +552,19 @@ def test_proxy_cache_valid_sets_freshness(client, upstream, path):
                                  ('/valid/', 'Cache-Control: max-age=0', False), ('/valid/', 'Age: 1000', True)):
         target = path(prefix)
         upstream.answers[target] = answer
-        ask(client, target)
+        fetch(client, target)
         if saved:
             stored(client, target)
         else:
             settle(0.05)
-        assert (ask(client, target).headers['x-cache'] == HIT) == saved, (prefix, answer)
+        assert (fetch(client, target).headers['x-cache'] == HIT) == saved, (prefix, answer)
 
 
 def test_proxy_cache_min_uses_delays_storing(client, upstream, path):
     target = path('/twice/')
     upstream.answers[target] = 'Cache-Control: max-age=60'
     for _ in range(3):
-        assert ask(client, target).headers['x-cache'] == MISS
+        assert fetch(client, target).headers['x-cache'] == MISS
     stored(client, target)
     assert len(upstream.requests_of(target)) == 3
 
@@ -572,40 +572,40 @@ def test_proxy_cache_min_uses_delays_storing(client, upstream, path):
 def test_proxy_cache_bypass_and_proxy_no_cache(client, upstream, path):
     target = path('/bypass/')
     upstream.answers[target] = 'Cache-Control: max-age=60'
-    ask(client, target, 'X-Never: 1')
+    fetch(client, target, 'X-Never: 1')
     settle(0.05)
-    assert ask(client, target).headers['x-cache'] == MISS
+    assert fetch(client, target).headers['x-cache'] == MISS
     stored(client, target)
-    assert ask(client, target, 'X-Bypass: 0').headers['x-cache'] == HIT
-    newer = ask(client, target, 'X-Bypass: 1')
+    assert fetch(client, target, 'X-Bypass: 0').headers['x-cache'] == HIT
+    newer = fetch(client, target, 'X-Bypass: 1')
     assert newer.headers['x-cache'] == 'BYPASS'
-    wait_for(lambda: ask(client, target).body == newer.body, 'what was fetched past the cache is kept')
-    assert ask(client, target, 'Cookie: nocache=yes').headers['x-cache'] == 'BYPASS'
+    wait_for(lambda: fetch(client, target).body == newer.body, 'what was fetched past the cache is kept')
+    assert fetch(client, target, 'Cookie: nocache=yes').headers['x-cache'] == 'BYPASS'
 
 
 def test_proxy_ignore_headers_applies_to_storing(client, upstream, path):
     target = path('/ignore/')
     upstream.answers[target] = 'Cache-Control: no-store, private\nSet-Cookie: a=b\nVary: *'
-    ask(client, target)
+    fetch(client, target)
     stored(client, target)
-    assert ask(client, target).headers['set-cookie'] == 'a=b'
+    assert fetch(client, target).headers['set-cookie'] == 'a=b'
 
 
 def test_proxy_ignore_headers_applies_to_requests(client, upstream, path):
     target = path('/deaf/')
     upstream.answers[target] = 'Cache-Control: max-age=60'
-    ask(client, target)
+    fetch(client, target)
     stored(client, target)
     for fields in ('Cache-Control: no-cache', 'Cache-Control: max-age=0', 'Pragma: no-cache'):
-        assert ask(client, target, fields).headers['x-cache'] == HIT
+        assert fetch(client, target, fields).headers['x-cache'] == HIT
 
 
 def test_proxy_cache_key_selects_the_entry(client, upstream, path):
     target = path('/key/')
     upstream.answers[target + '?a'] = 'Cache-Control: max-age=60'
-    ask(client, target + '?a')
+    fetch(client, target + '?a')
     stored(client, target + '?a')
-    assert ask(client, target + '?b').headers['x-cache'] == HIT
+    assert fetch(client, target + '?b').headers['x-cache'] == HIT
 
 
 def test_proxy_cache_use_stale_serves_on_errors(client, upstream, path):
@@ -613,16 +613,16 @@ def test_proxy_cache_use_stale_serves_on_errors(client, upstream, path):
         target = path('/stale/')
         saved = 'Cache-Control: max-age=60, stale-if-error=1\nAge: 70'
 
-        def say(talk, target=target, failure=failure, saved=saved):
+        def respond(peer, target=target, failure=failure, saved=saved):
             if len(upstream.requests_of(target)) == 1:
-                return upstream.send_response(talk, saved, target.encode())
+                return upstream.send_response(peer, saved, target.encode())
             if failure == 'late':
-                return talk.at_end() and False
-            return False if failure == 'close' else upstream.send_response(talk, failure, b'failed')
-        upstream.answers[target] = say
-        ask(client, target)
+                return peer.at_end() and False
+            return False if failure == 'close' else upstream.send_response(peer, failure, b'failed')
+        upstream.answers[target] = respond
+        fetch(client, target)
         stored(client, target, 'Cache-Control: max-stale')
-        response = ask(client, target)
+        response = fetch(client, target)
         assert (response.status, response.body, response.headers['x-cache']) == (200, target.encode(), STALE), failure
 
 
@@ -631,42 +631,42 @@ def test_proxy_cache_use_stale_serves_on_errors(client, upstream, path):
 def test_stale_if_error_needs_no_directive(client, upstream, path, output, stale):
     target = path() + str(len(output))
 
-    def say(talk):
+    def respond(peer):
         if len(upstream.requests_of(target)) == 1:
-            return upstream.send_response(talk, f'Cache-Control: {output}\nAge: 70', b'kept')
-        return upstream.send_response(talk, 'Status: 503', b'failed')
-    upstream.answers[target] = say
-    ask(client, target)
+            return upstream.send_response(peer, f'Cache-Control: {output}\nAge: 70', b'kept')
+        return upstream.send_response(peer, 'Status: 503', b'failed')
+    upstream.answers[target] = respond
+    fetch(client, target)
     if 'must-revalidate' in output:
         settle(0.05)
     else:
         stored(client, target, MAX_STALE)
-    response = ask(client, target)
+    response = fetch(client, target)
     assert (response.status, response.body) == ((200, b'kept') if stale else (503, b'failed'))
 
 
 def test_status_304_updates_the_stored_response(client, upstream, path):
-    target = path('/ask/')
+    target = path('/revalidate/')
     requests = []
 
-    def say(talk):
-        if talk.request.header('if-none-match'):
-            requests.append((talk.request.header('if-none-match'), talk.request.header('if-modified-since')))
-            return upstream.send_response(talk, 'Status: 304\nETag: "v1"\nCache-Control: max-age=60\nX-New: 2\nContent-Type: text/y\nContent-Encoding: none', b'')
-        return upstream.send_response(talk, 'Cache-Control: max-age=60\nAge: 70\nETag: "v1"\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\n'
+    def respond(peer):
+        if peer.request.header('if-none-match'):
+            requests.append((peer.request.header('if-none-match'), peer.request.header('if-modified-since')))
+            return upstream.send_response(peer, 'Status: 304\nETag: "v1"\nCache-Control: max-age=60\nX-New: 2\nContent-Type: text/y\nContent-Encoding: none', b'')
+        return upstream.send_response(peer, 'Cache-Control: max-age=60\nAge: 70\nETag: "v1"\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\n'
                              'X-New: 1\nX-Old: 1\nContent-Type: text/x', BIG)
-    upstream.answers[target] = say
-    ask(client, target)
+    upstream.answers[target] = respond
+    fetch(client, target)
     settle(0.05)
-    response = ask(client, target)
+    response = fetch(client, target)
     assert response.headers['x-cache'] == REVALIDATED and response.status == 200 and response.body == BIG
     assert response.headers['x-new'] == '2' and response.headers['x-old'] == '1' and response.headers['content-type'] == 'text/y'
     assert requests == [('"v1"', 'Sun, 06 Nov 1994 08:49:37 GMT')]
-    wait_for(lambda: ask(client, target).headers['x-cache'] == HIT, 'it is fresh again')
-    again = ask(client, target)
+    wait_for(lambda: fetch(client, target).headers['x-cache'] == HIT, 'it is fresh again')
+    again = fetch(client, target)
     assert again.headers['x-new'] == '2' and again.body == BIG
-    assert ask(client, target, 'Cache-Control: no-cache').headers['x-cache'] == REVALIDATED
-    assert ask(client, target, 'Cache-Control: no-cache\nIf-None-Match: "v1"').status == 304
+    assert fetch(client, target, 'Cache-Control: no-cache').headers['x-cache'] == REVALIDATED
+    assert fetch(client, target, 'Cache-Control: no-cache\nIf-None-Match: "v1"').status == 304
 
 
 def pipelined(client, *requests):
@@ -679,23 +679,23 @@ def pipelined(client, *requests):
 @pytest.mark.parametrize('number', range(5))
 def test_pipelined_request_after_revalidation_is_a_hit(client, upstream, path, number):
     """Only the request that caused the 304 is REVALIDATED, as in nginx: the new header section is stored before its response is sent."""
-    target = path('/ask/')
-    upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Status: 304\nCache-Control: max-age=60' if talk.request.header('if-none-match') else
+    target = path('/revalidate/')
+    upstream.answers[target] = lambda peer: upstream.send_response(peer, 'Status: 304\nCache-Control: max-age=60' if peer.request.header('if-none-match') else
                                                           'Cache-Control: max-age=60\nAge: 70\nETag: "v1"', b'body')
-    assert ask(client, target).headers['x-cache'] == MISS
+    assert fetch(client, target).headers['x-cache'] == MISS
     responses = pipelined(client, *[('GET', target)] * 3)
     assert [(answer.headers['x-cache'], answer.body) for answer in responses] == [(REVALIDATED, b'body'), (HIT, b'body'), (HIT, b'body')]
     assert len(upstream.requests_of(target)) == 2
 
 
 def responds_with(reason, fields='Cache-Control: max-age=60'):
-    def say(talk):
-        if talk.request.header('if-none-match'):
-            talk.send(f'HTTP/1.1 304 Unchanged\r\n{lines(fields)}\r\n')
+    def respond(peer):
+        if peer.request.header('if-none-match'):
+            peer.send(f'HTTP/1.1 304 Unchanged\r\n{lines(fields)}\r\n')
         else:
-            talk.send(f'HTTP/1.1 {reason}\r\n{lines(fields)}Content-Length: 4\r\n\r\nbody')
+            peer.send(f'HTTP/1.1 {reason}\r\n{lines(fields)}Content-Length: 4\r\n\r\nbody')
         return True
-    return say
+    return respond
 
 
 @pytest.mark.http1('reason phrases')
@@ -704,22 +704,22 @@ def responds_with(reason, fields='Cache-Control: max-age=60'):
     ('200 ', 'OK'), ('200', 'OK'), ('299 Mostly', 'Mostly'), ('299', ''), ('200 ' + 'x' * 256, 'x' * 256), ('200 ' + 'x' * 257, 'OK')],
     ids=['words', 'of an error', 'other bytes', 'empty', 'none', 'of an unknown status', 'none of an unknown status', 'long', 'too long'])
 def test_reason_phrase_is_stored(client, upstream, path, output, stored):
-    target = path('/ask/')
+    target = path('/revalidate/')
     upstream.answers[target] = responds_with(output)
-    assert ask(client, target).headers['x-cache'] == MISS
+    assert fetch(client, target).headers['x-cache'] == MISS
     for method in ('GET', 'HEAD'):
-        answer = ask(client, target, method=method)
+        answer = fetch(client, target, method=method)
         assert (answer.headers['x-cache'], answer.reason, answer.status) == (HIT, stored, int(output[:3]))
 
 
 @pytest.mark.http1('reason phrases')
 def test_reason_phrase_is_used_for_its_status_only(client, upstream, path):
-    target = path('/ask/')
+    target = path('/revalidate/')
     upstream.answers[target] = responds_with('200 Mine', 'Cache-Control: max-age=60\nETag: "v1"')
-    ask(client, target)
+    fetch(client, target)
     for fields, line in (('Range: bytes=1-2', (206, 'Partial Content')), ('If-None-Match: "v1"', (304, 'Not Modified')),
                          ('Range: bytes=9-', (416, 'Range Not Satisfiable')), ('Cache-Control: no-cache', (200, 'Mine')), ('', (200, 'Mine'))):
-        answer = ask(client, target, fields)
+        answer = fetch(client, target, fields)
         assert (answer.status, answer.reason) == line
     assert len(upstream.requests_of(target)) == 2
 
@@ -731,12 +731,12 @@ def test_pipelined_request_after_head_is_a_hit(client, upstream, path, framing, 
     """The upstream request is a GET; its body is stored before the response to HEAD is sent."""
     target = path()
 
-    def say(talk):
-        talk.send(f'HTTP/1.1 200 Mine\r\nCache-Control: max-age=60\r\n{framing}\r\n\r\n')
+    def respond(peer):
+        peer.send(f'HTTP/1.1 200 Mine\r\nCache-Control: max-age=60\r\n{framing}\r\n\r\n')
         settle(0.05)
-        talk.send(body)
+        peer.send(body)
         return True
-    upstream.answers[target] = say
+    upstream.answers[target] = respond
     responses = pipelined(client, ('HEAD', target), ('GET', target))
     assert [(answer.headers['x-cache'], answer.status, answer.reason) for answer in responses] == [(MISS, 200, 'Mine'), (HIT, 200, 'Mine')]
     assert len(upstream.requests_of(target)) == 1 and len(responses[1].body) == (4 if framing.endswith('chunked') else len(body))
@@ -746,34 +746,34 @@ def test_pipelined_request_after_head_is_a_hit(client, upstream, path, framing, 
 def test_head_response_does_not_wait_for_the_body(client, upstream, path, framing):
     target, answered, over = path(), threading.Event(), []
 
-    def say(talk):
-        talk.send(f'HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n{framing}\r\n\r\n')
-        talk.send(('15f90\r\n' if 'chunked' in framing else '') + 'b' * 90000)
+    def respond(peer):
+        peer.send(f'HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n{framing}\r\n\r\n')
+        peer.send(('15f90\r\n' if 'chunked' in framing else '') + 'b' * 90000)
         over.append(answered.wait(10 * server_kit.PATIENCE))
-        talk.send('\r\n0\r\n\r\n' if 'chunked' in framing else 'b' * 210000)
+        peer.send('\r\n0\r\n\r\n' if 'chunked' in framing else 'b' * 210000)
         return True
-    upstream.answers[target] = say
-    assert ask(client, target, method='HEAD').headers['x-cache'] == MISS
+    upstream.answers[target] = respond
+    assert fetch(client, target, method='HEAD').headers['x-cache'] == MISS
     answered.set()
     stored(client, target)
-    assert over == [True] and len(ask(client, target).body) == (90000 if 'chunked' in framing else 300000)
+    assert over == [True] and len(fetch(client, target).body) == (90000 if 'chunked' in framing else 300000)
 
 
 def test_head_is_answered_if_the_body_is_truncated(client, upstream, path):
     target = path()
 
-    def say(talk):
-        talk.send('HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 40\r\n\r\nbody')
+    def respond(peer):
+        peer.send('HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 40\r\n\r\nbody')
         return False
-    upstream.answers[target] = say
+    upstream.answers[target] = respond
     for _ in range(2):
-        answer = ask(client, target, method='HEAD')
+        answer = fetch(client, target, method='HEAD')
         assert (answer.status, answer.headers['x-cache'], answer.headers['content-length']) == (200, MISS, '40')
 
 
 def test_forwarded_host_is_part_of_the_key(served, client, upstream, path):
     target = path()
-    upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60', talk.request.header('x-forwarded-host').encode())
+    upstream.answers[target] = lambda peer: upstream.send_response(peer, 'Cache-Control: max-age=60', peer.request.header('x-forwarded-host').encode())
 
     def fetch_with_session(host):
         client.send(f'GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n')
@@ -784,7 +784,7 @@ def test_forwarded_host_is_part_of_the_key(served, client, upstream, path):
     client.send(f'GET http://localhost:82{target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
     assert client.read('GET').body == b'localhost:82'
     stored(client, target)
-    assert ask(client, target).body == b'localhost'
+    assert fetch(client, target).body == b'localhost'
 
 
 @pytest.mark.parametrize('name', ['X-Forwarded-Proto', 'X-Forwarded-Host', 'X-Forwarded-Port'])
@@ -792,14 +792,14 @@ def test_trusted_forwarded_fields_are_part_of_the_key(client, upstream, path, na
     """The redirect for http must not be served for https: X-Forwarded fields are part of the key if they come from a trusted proxy."""
     for prefix, expected in (('/trusted/', ['a', 'b', 'b']), ('/', None)):
         target = path(prefix)
-        upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60', (talk.request.header(name) or '').encode())
-        heard = []
+        upstream.answers[target] = lambda peer: upstream.send_response(peer, 'Cache-Control: max-age=60', (peer.request.header(name) or '').encode())
+        responses = []
         for value in ('a', 'b', 'b'):
-            heard.append(ask(client, target, f'{name}: {value}'))
+            responses.append(fetch(client, target, f'{name}: {value}'))
             stored(client, target, f'{name}: {value}')
         if expected:
-            assert [answer.body.decode() for answer in heard] == expected
-        assert [answer.headers['x-cache'] for answer in heard] == ([MISS, MISS, HIT] if expected else [MISS, HIT, HIT])
+            assert [answer.body.decode() for answer in responses] == expected
+        assert [answer.headers['x-cache'] for answer in responses] == ([MISS, MISS, HIT] if expected else [MISS, HIT, HIT])
 
 
 def test_rewritten_path_is_part_of_the_key(client, upstream, path):
@@ -807,22 +807,22 @@ def test_rewritten_path_is_part_of_the_key(client, upstream, path):
     other = target.replace('/turned/', '/other/')
     for one in (target, other):
         upstream.answers[one] = 'Cache-Control: max-age=60'
-    assert ask(client, target, 'X-Turn: 1').body.startswith(other.encode())
+    assert fetch(client, target, 'X-Turn: 1').body.startswith(other.encode())
     stored(client, target, 'X-Turn: 1')
-    assert ask(client, target).body.startswith(target.encode())
+    assert fetch(client, target).body.startswith(target.encode())
     stored(client, target)
-    assert ask(client, target, 'X-Turn: 1').body.startswith(other.encode())
+    assert fetch(client, target, 'X-Turn: 1').body.startswith(other.encode())
 
 
 def test_fields_removed_by_connection_do_not_select_variants(client, upstream, path):
     target = path()
-    upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60\nVary: Accept-Language',
-                                                          (talk.request.header('accept-language') or 'none').encode())
-    assert ask(client, target, 'Accept-Language: fr\nConnection: Accept-Language').body == b'none'
+    upstream.answers[target] = lambda peer: upstream.send_response(peer, 'Cache-Control: max-age=60\nVary: Accept-Language',
+                                                          (peer.request.header('accept-language') or 'none').encode())
+    assert fetch(client, target, 'Accept-Language: fr\nConnection: Accept-Language').body == b'none'
     settle(0.05)
-    assert ask(client, target, 'Accept-Language: fr\nConnection: keep-alive').body == b'fr'
+    assert fetch(client, target, 'Accept-Language: fr\nConnection: keep-alive').body == b'fr'
     stored(client, target, 'Accept-Language: fr')
-    assert ask(client, target, 'Accept-Language: fr\nConnection: Accept-Language').body == b'fr'
+    assert fetch(client, target, 'Accept-Language: fr\nConnection: Accept-Language').body == b'fr'
 
 
 def test_get_with_a_body_is_not_cached(client, upstream, path):
@@ -832,49 +832,49 @@ def test_get_with_a_body_is_not_cached(client, upstream, path):
     first = client.read('GET')
     assert first.status == 200 and first.headers.get('x-cache', '') == ''
     settle(0.05)
-    assert ask(client, target).headers['x-cache'] == MISS
+    assert fetch(client, target).headers['x-cache'] == MISS
 
 
 @pytest.mark.parametrize('output', ['Set-Cookie: who=me', 'Vary: Accept', 'Vary: *'])
 def test_private_304_does_not_update_the_stored_response(client, upstream, path, output):
-    target = path('/ask/')
+    target = path('/revalidate/')
 
-    def say(talk):
-        if talk.request.header('if-none-match'):
-            return upstream.send_response(talk, f'Status: 304\nETag: "v1"\nCache-Control: max-age=60\n{output}', b'')
-        return upstream.send_response(talk, 'Cache-Control: max-age=60\nAge: 70\nETag: "v1"', b'one')
-    upstream.answers[target] = say
-    ask(client, target)
+    def respond(peer):
+        if peer.request.header('if-none-match'):
+            return upstream.send_response(peer, f'Status: 304\nETag: "v1"\nCache-Control: max-age=60\n{output}', b'')
+        return upstream.send_response(peer, 'Cache-Control: max-age=60\nAge: 70\nETag: "v1"', b'one')
+    upstream.answers[target] = respond
+    fetch(client, target)
     settle(0.05)
     name, _, value = output.partition(': ')
-    renewed = ask(client, target, 'Accept: a')
+    renewed = fetch(client, target, 'Accept: a')
     assert renewed.headers['x-cache'] == REVALIDATED and renewed.headers[name.lower()] == value
     settle(0.05)
-    other = ask(client, target, 'Accept: b')
+    other = fetch(client, target, 'Accept: b')
     assert other.headers['x-cache'] == MISS and name.lower() not in other.headers
 
 
 def test_no_cache_response_is_stored_and_revalidated(client, upstream, path):
-    target = path('/ask/')
+    target = path('/revalidate/')
 
-    def say(talk):
-        if talk.request.header('if-none-match'):
-            return upstream.send_response(talk, 'Status: 304\nETag: "v1"', b'')
-        return upstream.send_response(talk, 'Cache-Control: no-cache\nETag: "v1"', b'one')
-    upstream.answers[target] = say
-    ask(client, target)
+    def respond(peer):
+        if peer.request.header('if-none-match'):
+            return upstream.send_response(peer, 'Status: 304\nETag: "v1"', b'')
+        return upstream.send_response(peer, 'Cache-Control: no-cache\nETag: "v1"', b'one')
+    upstream.answers[target] = respond
+    fetch(client, target)
     settle(0.05)
     for _ in range(3):
-        response = ask(client, target)
+        response = fetch(client, target)
         assert response.headers['x-cache'] == REVALIDATED and response.body == b'one'
 
 
 def test_response_to_revalidation_replaces_the_entry(client, upstream, path):
-    target = path('/ask/')
+    target = path('/revalidate/')
     upstream.answers[target] = 'Cache-Control: max-age=60\nAge: 70\nETag: "v1"'
-    ask(client, target)
+    fetch(client, target)
     settle(0.05)
-    response = ask(client, target)
+    response = fetch(client, target)
     assert response.headers['x-cache'] == EXPIRED and response.body == f'{target} 2'.encode()
     assert upstream.requests_of(target)[1].header('if-none-match') == '"v1"'
 
@@ -885,7 +885,7 @@ def concurrent_requests(served, target, count=20):
 
     def one():
         client = served.connect(promoted=False)
-        response = ask(client, target)
+        response = fetch(client, target)
         targets.append((response.status, response.body, response.headers.get('x-cache')))
         client.close()
     threads = [threading.Thread(target=one) for _ in range(count)]
@@ -897,10 +897,10 @@ def concurrent_requests(served, target, count=20):
 
 
 def slow(upstream, target, answer='Cache-Control: max-age=60', delay=0.4):
-    def say(talk):
+    def respond(peer):
         time.sleep(delay)
-        return upstream.send_response(talk, answer, f'{target} {len(upstream.requests_of(target))}'.encode())
-    return say
+        return upstream.send_response(peer, answer, f'{target} {len(upstream.requests_of(target))}'.encode())
+    return respond
 
 
 def test_concurrent_requests_are_coalesced(served, upstream, path):
@@ -931,7 +931,7 @@ def test_uncacheable_response_releases_the_fill_lock(served, upstream, path):
 def test_use_stale_updating_serves_concurrent_requests(client, served, upstream, path):
     target = path('/updating/')
     upstream.answers[target] = 'Cache-Control: max-age=60, stale-if-error=1\nAge: 70'
-    ask(client, target)
+    fetch(client, target)
     stored(client, target, MAX_STALE)
     upstream.answers[target] = slow(upstream, target)
     responses = concurrent_requests(served, target, 10)
@@ -944,41 +944,41 @@ def test_proxy_cache_methods_permits_post(client, upstream, path):
     for prefix, stored in (('/posts/', True), ('/', False)):
         target = path(prefix)
         upstream.answers[target] = 'Cache-Control: max-age=60'
-        assert ask(client, target, 'Content-Length: 0', method='POST').status == 200
+        assert fetch(client, target, 'Content-Length: 0', method='POST').status == 200
         settle(0.05)
-        assert (ask(client, target, 'Content-Length: 0', method='POST').headers.get('x-cache') == HIT) == stored
+        assert (fetch(client, target, 'Content-Length: 0', method='POST').headers.get('x-cache') == HIT) == stored
 
 
 def test_background_update_serves_stale(client, served, upstream, path):
     target = path('/background/')
     upstream.answers[target] = 'Cache-Control: max-age=60, stale-while-revalidate=100\nAge: 70'
-    ask(client, target)
+    fetch(client, target)
     stored(client, target, MAX_STALE)
     upstream.answers[target] = slow(upstream, target)
     began = time.monotonic()
     responses = concurrent_requests(served, target, 10)
     assert {body for _, body, _ in responses} == {f'{target} 1'.encode()} and {how for _, _, how in responses} == {STALE}
-    wait_for(lambda: ask(client, target).headers['x-cache'] == HIT, 'the update')
-    assert ask(client, target).body == f'{target} 2'.encode()
+    wait_for(lambda: fetch(client, target).headers['x-cache'] == HIT, 'the update')
+    assert fetch(client, target).body == f'{target} 2'.encode()
     assert len(upstream.requests_of(target)) == 2 and time.monotonic() - began > 0.3
 
 
 def test_background_update_outlives_its_client(served, upstream, path):
     target = path('/background/')
 
-    def say(talk):
+    def respond(peer):
         if len(upstream.requests_of(target)) == 1:
-            return upstream.send_response(talk, 'Cache-Control: max-age=60, stale-while-revalidate=100\nAge: 70', b'old')
+            return upstream.send_response(peer, 'Cache-Control: max-age=60, stale-while-revalidate=100\nAge: 70', b'old')
         time.sleep(0.2)
-        return upstream.send_response(talk, 'Cache-Control: max-age=60', BIG)
-    upstream.answers[target] = say
+        return upstream.send_response(peer, 'Cache-Control: max-age=60', BIG)
+    upstream.answers[target] = respond
     client = served.connect(promoted=False)
-    ask(client, target)
+    fetch(client, target)
     stored(client, target, MAX_STALE)
-    assert ask(client, target).body == b'old'
+    assert fetch(client, target).body == b'old'
     client.close()
     client = served.connect(promoted=False)
-    wait_for(lambda: ask(client, target).body == BIG, 'the update')
+    wait_for(lambda: fetch(client, target).body == BIG, 'the update')
     assert len(upstream.requests_of(target)) == 2
     client.close()
 
@@ -988,11 +988,11 @@ def test_purge_removes_the_entry(client, upstream, path):
     for one in (target, guarded):
         upstream.answers[one] = 'Cache-Control: max-age=60\nVary: X-V'
         for value in '12':
-            ask(client, one, f'X-V: {value}')
+            fetch(client, one, f'X-V: {value}')
             stored(client, one, f'X-V: {value}')
-    assert ask(client, target, method='PURGE').status == 204
-    assert ask(client, target, method='PURGE').status == 404
+    assert fetch(client, target, method='PURGE').status == 204
+    assert fetch(client, target, method='PURGE').status == 404
     for value in '12':
-        assert ask(client, target, f'X-V: {value}').headers['x-cache'] == MISS
-    assert ask(client, guarded, method='PURGE').status == 403
-    assert ask(client, guarded, 'X-V: 1').headers['x-cache'] == HIT
+        assert fetch(client, target, f'X-V: {value}').headers['x-cache'] == MISS
+    assert fetch(client, guarded, method='PURGE').status == 403
+    assert fetch(client, guarded, 'X-V: 1').headers['x-cache'] == HIT

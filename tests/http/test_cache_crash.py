@@ -8,7 +8,7 @@ import time
 import pytest
 from kit import http1, server as server_kit
 from kit.lifetime import alive, wait_for
-from test_cache import BIG, HIT, MISS, Scripted, ask, concurrent_requests, lines, slow
+from test_cache import BIG, HIT, MISS, Scripted, fetch, concurrent_requests, lines, slow
 
 WHOLE = BIG * 10        # 3 MB
 
@@ -57,21 +57,21 @@ def temporary(server):
 
 def halting(upstream, path, halted):
     """Sends two thirds of the body, and the rest once `halted` is set."""
-    def say(talk):
+    def respond(peer):
         if len(upstream.requests_of(path)) > 1:
-            return upstream.send_response(talk, 'Cache-Control: max-age=600', WHOLE)
-        talk.send(f'HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nContent-Length: {len(WHOLE)}\r\n\r\n')
-        talk.send(WHOLE[:2000000])
+            return upstream.send_response(peer, 'Cache-Control: max-age=600', WHOLE)
+        peer.send(f'HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nContent-Length: {len(WHOLE)}\r\n\r\n')
+        peer.send(WHOLE[:2000000])
         halted.wait(20)
         try:
-            talk.send(WHOLE[2000000:])
+            peer.send(WHOLE[2000000:])
         except OSError:
             pass
         return False
-    return say
+    return respond
 
 
-def begin(server, path):
+def start_download(server, path):
     """Sends a request and reads the response in a thread; returns the thread and the bytes received so far."""
     got = bytearray()
     client = server.connect()
@@ -88,7 +88,7 @@ def begin(server, path):
 
 def fetched(server, path):
     client = server.connect()
-    response = ask(client, path)
+    response = fetch(client, path)
     client.close()
     return response
 
@@ -99,7 +99,7 @@ def wait_until_stored(server, path):
 
 def is_stored(server, path):
     client = server.connect()
-    response = ask(client, path, 'Cache-Control: only-if-cached')
+    response = fetch(client, path, 'Cache-Control: only-if-cached')
     client.close()
     return response.headers.get('x-cache') == HIT
 
@@ -108,7 +108,7 @@ def test_killed_worker_stores_no_incomplete_response(cache, upstream):
     halted = threading.Event()
     upstream.answers['/big'] = halting(upstream, '/big', halted)
     server = cache()
-    thread, got = begin(server, '/big')
+    thread, got = start_download(server, '/big')
     wait_for(lambda: temporary(server), 'it is being stored')
     worker = server.workers()[0]
     os.kill(worker, signal.SIGKILL)
@@ -133,7 +133,7 @@ def test_restart_after_kill_serves_complete_responses(cache, upstream):
     bodies = {path: fetched(server, path).body for path in ('/whole', '/cut', '/bent')}
     for path in bodies:
         wait_until_stored(server, path)
-    begin(server, '/big')
+    start_download(server, '/big')
     wait_for(lambda: temporary(server), 'it is being stored')
     killed = server.processes()
     for process in killed:
@@ -167,24 +167,24 @@ def test_stored_range_is_completed_after_a_kill(cache, upstream):
     halted = threading.Event()
     requests = []
 
-    def say(talk):
-        expected = talk.request.header('range')
-        requests.append((expected, talk.request.header('if-range')))
+    def respond(peer):
+        expected = peer.request.header('range')
+        requests.append((expected, peer.request.header('if-range')))
         first = int(expected[6:].split('-')[0]) if expected else 0
         last = int(expected[6:].split('-')[1]) if expected else len(WHOLE) - 1
-        talk.send(f'HTTP/1.1 206 X\r\nCache-Control: max-age=600\r\nETag: "v1"\r\nContent-Range: bytes {first}-{last}/{len(WHOLE)}\r\n'
+        peer.send(f'HTTP/1.1 206 X\r\nCache-Control: max-age=600\r\nETag: "v1"\r\nContent-Range: bytes {first}-{last}/{len(WHOLE)}\r\n'
                   f'Content-Length: {last + 1 - first}\r\n\r\n')
-        talk.send(WHOLE[first:last + 1 if len(requests) != 2 else 2000000])
+        peer.send(WHOLE[first:last + 1 if len(requests) != 2 else 2000000])
         if len(requests) == 2:
             halted.wait(20)
             return False
         return True
-    upstream.answers['/part'] = say
+    upstream.answers['/part'] = respond
     server = cache(location={'proxy_cache_partial': True})
     client = server.connect()
-    assert ask(client, '/part', 'Range: bytes=0-999999').body == WHOLE[:1000000]
+    assert fetch(client, '/part', 'Range: bytes=0-999999').body == WHOLE[:1000000]
     client.close()
-    begin(server, '/part')
+    start_download(server, '/part')
     wait_for(lambda: temporary(server), 'the completion is being stored')
     killed = server.processes()
     for process in killed:
@@ -195,8 +195,8 @@ def test_stored_range_is_completed_after_a_kill(cache, upstream):
     server = cache(location={'proxy_cache_partial': True})
     wait_for(lambda: not temporary(server) and len(names(server)) == 1, 'the incomplete file is deleted')
     client = server.connect()
-    wait_for(lambda: ask(client, '/part', 'Range: bytes=10-999999\nCache-Control: only-if-cached').body == WHOLE[10:1000000], 'the span is known')
-    again = ask(client, '/part')
+    wait_for(lambda: fetch(client, '/part', 'Range: bytes=10-999999\nCache-Control: only-if-cached').body == WHOLE[10:1000000], 'the span is known')
+    again = fetch(client, '/part')
     assert again.status == 200 and again.headers['x-cache'] == 'PARTIAL' and again.body == WHOLE
     client.close()
     wait_until_stored(server, '/part')
@@ -216,7 +216,7 @@ def test_killed_worker_releases_the_fill_lock(cache, upstream):
     halted = threading.Event()
     upstream.answers['/big'] = halting(upstream, '/big', halted)
     server = cache(workers=1, location={'proxy_cache_lock_age': '60s', 'proxy_cache_lock_timeout': '60s'})
-    begin(server, '/big')
+    start_download(server, '/big')
     wait_for(lambda: temporary(server), 'it is being stored')
     os.kill(server.workers()[0], signal.SIGKILL)
     halted.set()
@@ -233,7 +233,7 @@ def test_disconnection_releases_the_fill_lock(cache, upstream):
     client = server.connect()
     client.send('GET /big HTTP/1.1\r\nHost: localhost\r\n\r\n')
     wait_for(lambda: len(upstream.requests_of('/big')) == 1, 'the first request')
-    thread, got = begin(server, '/big')
+    thread, got = start_download(server, '/big')
     client.stream.close()
     halted.set()
     wait_for(lambda: bytes(got).endswith(WHOLE), 'the second has it')
@@ -244,10 +244,10 @@ def test_disconnection_releases_the_fill_lock(cache, upstream):
 def test_max_size_limits_the_directory(cache, upstream):
     server = cache(max_size='1m', manager_sleep='10ms')
 
-    def say(talk):
-        return upstream.send_response(talk, 'Cache-Control: max-age=600', BIG)
+    def respond(peer):
+        return upstream.send_response(peer, 'Cache-Control: max-age=600', BIG)
     for number in range(12):
-        upstream.answers[f'/{number}'] = say
+        upstream.answers[f'/{number}'] = respond
         assert fetched(server, f'/{number}').body == BIG
     wait_until_stored(server, '/11')
     wait_for(lambda: len(names(server)) <= 3, 'the oldest are gone')
@@ -270,16 +270,16 @@ def test_hit_is_sent_by_sendfile(cache, upstream, secret, tls_transport):
     server = cache(location={'proxy_cache_key': '$request_uri'})        # http and https have the same cache key
     (server.cache.parent / 'file.bin').write_bytes(WHOLE)
 
-    def say(talk):
-        return upstream.send_response(talk, 'Cache-Control: max-age=600', WHOLE)
-    upstream.answers['/big'] = say
+    def respond(peer):
+        return upstream.send_response(peer, 'Cache-Control: max-age=600', WHOLE)
+    upstream.answers['/big'] = respond
     fetched(server, '/big')
     wait_until_stored(server, '/big')
     client = http1.connect(server.secret, 'user') if secret else server.connect()
     for path, state in (('/file.bin', None), ('/big', HIT)):
-        response = ask(client, path)
+        response = fetch(client, path)
         assert response.body == WHOLE and response.headers.get('x-cache') == state
-    ask(client, '/after')
+    fetch(client, '/after')
     client.close()
     server.access_for('/after')         # there is one worker, so the log lines of all earlier requests have been written
     file, hit = server.access_for('/file.bin')[-1], server.access_for('/big')[-1]

@@ -8,7 +8,7 @@ import time
 
 import pytest
 from kit.lifetime import wait_for
-from test_cache import EXPIRED, HIT, MISS, REVALIDATED, STALE, Scripted, ask, lines, settle
+from test_cache import EXPIRED, HIT, MISS, REVALIDATED, STALE, Scripted, fetch, lines, settle
 
 PARTIAL, BYPASS = 'PARTIAL', 'BYPASS'
 OLD = 'Sat, 01 Jan 2022 00:00:00 GMT'
@@ -17,7 +17,7 @@ SIZE = 40000        # more than an entry keeps in memory, and more than one writ
 
 class Origin(Scripted):
     """Serves `files` by path: [bytes, header lines], with ranges and preconditions. `turns` maps (path, request number) to a function of
-    the conversation that replaces the response."""
+    the peer that replaces the response."""
 
     def __init__(self):
         self.files, self.turns = {}, {}
@@ -30,27 +30,27 @@ class Origin(Scripted):
     def ranges(self, path):
         return [(request.header('range'), request.header('if-range')) for request in self.requests_of(path)]
 
-    def say(self, talk):
-        talk.read_body()
-        path = talk.request.target
+    def respond(self, peer):
+        peer.read_body()
+        path = peer.request.target
         turn = self.turns.get((path, len(self.requests_of(path))))
-        return turn(talk) if turn else self.serve_file(talk)
+        return turn(peer) if turn else self.serve_file(peer)
 
-    def serve_file(self, talk):
-        data, fields = self.files[talk.request.target]
+    def serve_file(self, peer):
+        data, fields = self.files[peer.request.target]
         validators = [line.split(': ', 1)[1] for line in fields.split('\n') if line.startswith(('ETag: ', 'Last-Modified: '))]
-        if talk.request.header('if-none-match') in validators:
-            return self.send_response(talk, f'Status: 304\n{fields}', b'')
-        expected = re.fullmatch(r'bytes=(\d*)-(\d*)', talk.request.header('range') or '')
-        if not expected or talk.request.header('if-range') not in [None, *validators]:
-            return self.send_response(talk, fields, data)
+        if peer.request.header('if-none-match') in validators:
+            return self.send_response(peer, f'Status: 304\n{fields}', b'')
+        expected = re.fullmatch(r'bytes=(\d*)-(\d*)', peer.request.header('range') or '')
+        if not expected or peer.request.header('if-range') not in [None, *validators]:
+            return self.send_response(peer, fields, data)
         if expected[1]:
             first, last = int(expected[1]), min(int(expected[2] or len(data)), len(data) - 1)
         else:
             first, last = max(0, len(data) - int(expected[2])), len(data) - 1
         if first >= len(data):
-            return self.send_response(talk, f'Status: 416\nContent-Range: bytes */{len(data)}\n{fields}', b'')
-        return self.send_response(talk, f'Status: 206\nContent-Range: bytes {first}-{last}/{len(data)}\n{fields}', data[first:last + 1])
+            return self.send_response(peer, f'Status: 416\nContent-Range: bytes */{len(data)}\n{fields}', b'')
+        return self.send_response(peer, f'Status: 206\nContent-Range: bytes {first}-{last}/{len(data)}\n{fields}', data[first:last + 1])
 
 
 @pytest.fixture(scope='module')
@@ -70,7 +70,7 @@ def configuration(upstream, folder):
     to = {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_cache': 'one', 'proxy_cache_partial': True}
     location = {
         '/': to,
-        '/ask/': {**to, 'proxy_cache_revalidate': True},
+        '/revalidate/': {**to, 'proxy_cache_revalidate': True},
         '/stale/': {**to, 'proxy_cache_use_stale': ['error', 'http_500']},
         '/background/': {**to, 'proxy_cache_background_update': True, 'proxy_cache_use_stale': 'updating', 'proxy_cache_revalidate': True},
         '/lock/': {**to, 'proxy_cache_lock': True, 'proxy_cache_lock_timeout': '100s', 'proxy_cache_lock_age': '100s'},
@@ -113,7 +113,7 @@ def path(request, loop, transport):
 
 
 def part(client, target, spec, fields=''):
-    return ask(client, target, f'Range: bytes={spec}\n{fields}')
+    return fetch(client, target, f'Range: bytes={spec}\n{fields}')
 
 
 def check_part(response, data, first, last, how):
@@ -148,14 +148,14 @@ def broken(served, target, fields=''):
 
 def breaks_after(upstream, count):
     """A turn that sends `count` bytes of the body and closes the connection without a reset."""
-    def turn(talk):
+    def turn(peer):
         whole = []
-        send = talk.send
-        talk.send = lambda data: whole.append(data if isinstance(data, bytes) else data.encode('latin-1'))
-        upstream.serve_file(talk)
-        talk.send = send
+        send = peer.send
+        peer.send = lambda data: whole.append(data if isinstance(data, bytes) else data.encode('latin-1'))
+        upstream.serve_file(peer)
+        peer.send = send
         head, body = b''.join(whole).split(b'\r\n\r\n', 1)
-        talk.send(head + b'\r\n\r\n' + body[:count])
+        peer.send(head + b'\r\n\r\n' + body[:count])
         return False
     return turn
 
@@ -196,7 +196,7 @@ def test_range_of_all_bytes_completes_the_entry(client, upstream, path):
     target = path()
     data = upstream.add(target)
     check_part(part(client, target, '0-'), data, 0, SIZE - 1, MISS)
-    check_whole(ask(client, target), data, HIT)
+    check_whole(fetch(client, target), data, HIT)
     check_part(part(client, target, '5-9'), data, 5, 9, HIT)
     assert upstream.ranges(target) == [('bytes=0-', None)]
 
@@ -207,7 +207,7 @@ def test_only_if_cached_requires_stored_bytes(client, upstream, path):
     part(client, target, '0-99')
     check_part(part(client, target, '0-99', 'Cache-Control: only-if-cached'), data, 0, 99, HIT)
     assert part(client, target, '0-100', 'Cache-Control: only-if-cached').status == 504
-    assert ask(client, target, 'Cache-Control: only-if-cached').status == 504
+    assert fetch(client, target, 'Cache-Control: only-if-cached').status == 504
     assert len(upstream.requests_of(target)) == 1
 
 
@@ -254,14 +254,14 @@ NOT_KEPT = {
 
 def sends_part(upstream, fields, data, first, last, range='own', cut=None, chunked=False):
     """A turn that sends a 206 with this range, length and framing."""
-    def turn(talk):
+    def turn(peer):
         place = f'bytes {first}-{last}/{len(data)}' if range == 'own' else range
         body = data[first:last + 1][:cut]
         text = f'Status: 206\n{fields}' + (f'\nContent-Range: {place}' if place else '')
         if not chunked:
-            return upstream.send_response(talk, text, body)
-        talk.send(f'HTTP/1.1 206 X\r\n{lines(text[12:])}Transfer-Encoding: chunked\r\n\r\n')
-        talk.send(b'%x\r\n%s\r\n0\r\n\r\n' % (len(body), body))
+            return upstream.send_response(peer, text, body)
+        peer.send(f'HTTP/1.1 206 X\r\n{lines(text[12:])}Transfer-Encoding: chunked\r\n\r\n')
+        peer.send(b'%x\r\n%s\r\n0\r\n\r\n' % (len(body), body))
         return True
     return turn
 
@@ -316,7 +316,7 @@ def test_missing_ranges_are_requested(client, upstream, path, prefix, stored, ex
     check_part(part(client, target, f'{stored[0]}-{stored[1]}'), data, *stored, MISS)
     for how in (PARTIAL, HIT):
         if expected is None:
-            check_whole(ask(client, target), data, how)
+            check_whole(fetch(client, target), data, how)
         else:
             first, last = fill(expected)
             check_part(part(client, target, f'{first}-{last}'), data, first, last, how)
@@ -332,7 +332,7 @@ def test_successive_ranges_complete_the_entry(client, upstream, path, step):
     for first in range(0, SIZE, step):
         last = min(first + step, SIZE) - 1
         check_part(part(client, target, f'{first}-{last}'), data, first, last, PARTIAL if first else MISS)
-    check_whole(ask(client, target), data, HIT)
+    check_whole(fetch(client, target), data, HIT)
     assert [range_field for range_field, _ in upstream.ranges(target)] == [f'bytes={first}-{min(first + step, SIZE) - 1}' for first in range(0, SIZE, step)]
 
 
@@ -341,8 +341,8 @@ def test_large_stored_range_is_completed(client, upstream, path):
     size = 5_000_001
     data = upstream.add(target, size)
     check_part(part(client, target, f'0-{size - 1000}'), data, 0, size - 1000, MISS)
-    check_whole(ask(client, target), data, PARTIAL)
-    check_whole(ask(client, target), data, HIT)
+    check_whole(fetch(client, target), data, PARTIAL)
+    check_whole(fetch(client, target), data, HIT)
 
 
 def test_gaps_on_both_sides_are_one_request(client, upstream, path):
@@ -351,8 +351,8 @@ def test_gaps_on_both_sides_are_one_request(client, upstream, path):
     part(client, target, '100-199')
     check_part(part(client, target, '50-300'), data, 50, 300, MISS)
     check_part(part(client, target, '50-300'), data, 50, 300, HIT)
-    check_whole(ask(client, target), data, MISS)
-    check_whole(ask(client, target), data, HIT)
+    check_whole(fetch(client, target), data, MISS)
+    check_whole(fetch(client, target), data, HIT)
     assert upstream.ranges(target) == [('bytes=100-199', None), ('bytes=50-300', None), (None, None)]
 
 
@@ -379,7 +379,7 @@ def test_last_modified_is_the_if_range_validator(client, upstream, path):
     target = path()
     data = upstream.add(target, fields=f'Last-Modified: {OLD}\nCache-Control: max-age=60')
     part(client, target, '0-99')
-    check_whole(ask(client, target), data, PARTIAL)
+    check_whole(fetch(client, target), data, PARTIAL)
     assert upstream.ranges(target)[1:] == [(f'bytes=100-{SIZE - 1}', OLD)]
 
 
@@ -390,7 +390,7 @@ def test_completion_replaces_stored_fields(client, upstream, path):
     part(client, target, '0-99')
     upstream.turns[target, 2] = sends_part(upstream, 'ETag: "v1"\nCache-Control: max-age=30\nX-Two: new', data, 100, SIZE - 1)
     for how in (PARTIAL, HIT):
-        response = ask(client, target)
+        response = fetch(client, target)
         check_whole(response, data, how)
         assert [response.headers[name] for name in ('etag', 'cache-control', 'x-one', 'x-two', 'content-type')] == \
             ['"v1"', 'max-age=30', 'old', 'new', 'text/x']
@@ -401,7 +401,7 @@ def test_no_store_on_a_206_removes_the_entry(client, upstream, path):
     data = upstream.add(target)
     part(client, target, '0-99')
     upstream.turns[target, 2] = sends_part(upstream, 'ETag: "v1"\nCache-Control: no-store', data, 100, SIZE - 1)
-    check_whole(ask(client, target), data, PARTIAL)
+    check_whole(fetch(client, target), data, PARTIAL)
     check_part(part(client, target, '0-99'), data, 0, 99, MISS)
 
 
@@ -417,7 +417,7 @@ def until_stale(client, target):
 
 
 def test_stale_range_is_revalidated(client, upstream, path):
-    target = path('/ask/')
+    target = path('/revalidate/')
     data = age(upstream, target)
     part(client, target, '0-99')
     until_stale(client, target)
@@ -432,7 +432,7 @@ def test_stale_range_is_revalidated(client, upstream, path):
 
 
 def test_changed_version_replaces_a_stale_range(client, upstream, path):
-    target = path('/ask/')
+    target = path('/revalidate/')
     age(upstream, target)
     part(client, target, '0-99')
     until_stale(client, target)
@@ -444,7 +444,7 @@ def test_changed_version_replaces_a_stale_range(client, upstream, path):
 
 def test_if_range_of_the_client_is_respected(client, upstream, path):
     """The client's If-Range goes to the upstream server: otherwise the client would combine a part of the new version with its old one."""
-    target = path('/ask/')
+    target = path('/revalidate/')
     age(upstream, target)
     part(client, target, '0-99')
     until_stale(client, target)
@@ -471,8 +471,8 @@ def test_stale_range_is_completed(client, upstream, path):
     part(client, target, '0-99')
     until_stale(client, target)
     upstream.files[target][1] = 'ETag: "v1"\nCache-Control: max-age=60'
-    check_whole(ask(client, target), data, PARTIAL)
-    check_whole(ask(client, target), data, HIT)
+    check_whole(fetch(client, target), data, PARTIAL)
+    check_whole(fetch(client, target), data, HIT)
     assert upstream.ranges(target)[1:] == [(f'bytes=100-{SIZE - 1}', '"v1"')]
 
 
@@ -482,9 +482,9 @@ def test_stale_range_is_served_on_errors(client, upstream, path):
     part(client, target, '0-99')
     until_stale(client, target)
     for number in (2, 3, 4):
-        upstream.turns[target, number] = lambda talk: upstream.send_response(talk, 'Status: 500', b'no')
+        upstream.turns[target, number] = lambda peer: upstream.send_response(peer, 'Status: 500', b'no')
     check_part(part(client, target, '10-20'), data, 10, 20, STALE)
-    assert ask(client, target).status == 500        # this part is not stored
+    assert fetch(client, target).status == 500        # this part is not stored
     assert part(client, target, '90-110').status == 500
 
 
@@ -505,10 +505,10 @@ def test_head_completes_the_entry(client, upstream, path):
     target = path()
     data = upstream.add(target)
     part(client, target, '0-99')
-    response = ask(client, target, method='HEAD')
+    response = fetch(client, target, method='HEAD')
     assert (response.status, response.headers['content-length'], response.headers['x-cache']) == (200, str(SIZE), PARTIAL)
-    wait_for(lambda: ask(client, target, 'Cache-Control: only-if-cached').status == 200, 'the stored response is complete')
-    check_whole(ask(client, target), data, HIT)
+    wait_for(lambda: fetch(client, target, 'Cache-Control: only-if-cached').status == 200, 'the stored response is complete')
+    check_whole(fetch(client, target), data, HIT)
     assert [(request.method, request.header('range')) for request in upstream.requests_of(target)] == [('GET', 'bytes=0-99'), ('GET', f'bytes=100-{SIZE - 1}')]
 
 
@@ -517,9 +517,9 @@ def test_ranges_of_vary_variants_are_separate(client, upstream, path):
     data = upstream.add(target, fields='ETag: "v1"\nVary: X-Kind\nCache-Control: max-age=60')
     other = random.Random(99).randbytes(SIZE)
     for number in (2, 4):
-        def turn(talk):
+        def turn(peer):
             upstream.files[target] = [other, 'ETag: "o1"\nVary: X-Kind\nCache-Control: max-age=60']
-            upstream.serve_file(talk)
+            upstream.serve_file(peer)
             upstream.files[target] = [data, 'ETag: "v1"\nVary: X-Kind\nCache-Control: max-age=60']
             return True
         upstream.turns[target, number] = turn
@@ -527,10 +527,10 @@ def test_ranges_of_vary_variants_are_separate(client, upstream, path):
     check_part(part(client, target, '0-99', 'X-Kind: b'), other, 0, 99, MISS)
     check_part(part(client, target, '0-99', 'X-Kind: a'), data, 0, 99, HIT)
     check_part(part(client, target, '0-99', 'X-Kind: b'), other, 0, 99, HIT)
-    check_whole(ask(client, target, 'X-Kind: a'), data, PARTIAL)
-    check_whole(ask(client, target, 'X-Kind: b'), other, PARTIAL)
-    check_whole(ask(client, target, 'X-Kind: a'), data, HIT)
-    check_whole(ask(client, target, 'X-Kind: b'), other, HIT)
+    check_whole(fetch(client, target, 'X-Kind: a'), data, PARTIAL)
+    check_whole(fetch(client, target, 'X-Kind: b'), other, PARTIAL)
+    check_whole(fetch(client, target, 'X-Kind: a'), data, HIT)
+    check_whole(fetch(client, target, 'X-Kind: b'), other, HIT)
     assert upstream.ranges(target)[2:] == [(f'bytes=100-{SIZE - 1}', '"v1"'), (f'bytes=100-{SIZE - 1}', '"o1"')]
 
 
@@ -538,8 +538,8 @@ def test_purge_removes_stored_ranges(client, upstream, path):
     target = path('/purge/')
     data = upstream.add(target)
     part(client, target, '0-99')
-    assert ask(client, target, method='PURGE').status == 204
-    assert ask(client, target, method='PURGE').status == 404
+    assert fetch(client, target, method='PURGE').status == 204
+    assert fetch(client, target, method='PURGE').status == 404
     check_part(part(client, target, '0-99'), data, 0, 99, MISS)
 
 
@@ -547,7 +547,7 @@ def test_unsafe_method_removes_stored_ranges(client, upstream, path):
     target = path()
     data = upstream.add(target)
     part(client, target, '0-99')
-    assert ask(client, target, method='DELETE').status == 200
+    assert fetch(client, target, method='DELETE').status == 200
     check_part(part(client, target, '0-99'), data, 0, 99, MISS)
 
 
@@ -557,16 +557,16 @@ def test_concurrent_completions_are_coalesced(served, client, upstream, path):
     part(client, target, '0-99')
     arrived, go = threading.Event(), threading.Event()
 
-    def slow(talk):
+    def slow(peer):
         arrived.set()
         go.wait(20)
-        return upstream.serve_file(talk)
+        return upstream.serve_file(peer)
     upstream.turns[target, 2] = slow
     got = []
 
     def one():
         own = served.connect(promoted=False)
-        got.append(ask(own, target))
+        got.append(fetch(own, target))
         own.close()
     concurrent_requests = [threading.Thread(target=one) for _ in range(4)]
     concurrent_requests[0].start()
@@ -586,7 +586,7 @@ def test_ranges_below_max_range_offset_fetch_the_whole(client, upstream, path):
     target, other = path('/far/'), path('/far/')
     data = upstream.add(target)
     check_part(part(client, target, '9999-20000'), data, 9999, 20000, MISS)
-    check_whole(ask(client, target), data, HIT)
+    check_whole(fetch(client, target), data, HIT)
     assert upstream.ranges(target) == [(None, None)]
     data = upstream.add(other)
     check_part(part(client, other, '10000-20000'), data, 10000, 20000, MISS)
@@ -597,9 +597,9 @@ def test_ranges_below_max_range_offset_fetch_the_whole(client, upstream, path):
 def test_server_without_range_support(client, upstream, path):
     target = path()
     data = upstream.add(target)
-    upstream.turns[target, 1] = lambda talk: upstream.send_response(talk, 'ETag: "v1"\nCache-Control: max-age=60', data)
+    upstream.turns[target, 1] = lambda peer: upstream.send_response(peer, 'ETag: "v1"\nCache-Control: max-age=60', data)
     check_part(part(client, target, '100-199'), data, 100, 199, MISS)
-    check_whole(ask(client, target), data, HIT)
+    check_whole(fetch(client, target), data, HIT)
 
 
 def test_unrequested_206_is_not_stored(client, upstream, path):
@@ -607,10 +607,10 @@ def test_unrequested_206_is_not_stored(client, upstream, path):
     target = path()
     data = upstream.add(target)
     upstream.turns[target, 1] = sends_part(upstream, 'ETag: "v1"\nCache-Control: max-age=60', data, 0, 99)
-    response = ask(client, target)
+    response = fetch(client, target)
     assert response.status == 206 and response.body == data[:100]
     settle(0.05)
-    check_whole(ask(client, target), data, MISS)
+    check_whole(fetch(client, target), data, MISS)
 
 
 def test_disabled_partial_caching_fetches_the_whole(served, client, upstream, path):
@@ -622,7 +622,7 @@ def test_disabled_partial_caching_fetches_the_whole(served, client, upstream, pa
     upstream.turns[other, 1] = breaks_after(upstream, 20000)
     broken(served, other)
     settle(0.1)
-    check_whole(ask(client, other), data, MISS)
+    check_whole(fetch(client, other), data, MISS)
     assert upstream.ranges(other) == [(None, None)] * 2
 
 
@@ -632,7 +632,7 @@ def test_ranges_are_stored_after_min_uses(client, upstream, path):
     check_part(part(client, target, '0-99'), data, 0, 99, MISS)
     check_part(part(client, target, '0-99'), data, 0, 99, MISS)
     check_part(part(client, target, '0-99'), data, 0, 99, HIT)
-    check_whole(ask(client, target), data, PARTIAL)
+    check_whole(fetch(client, target), data, PARTIAL)
 
 
 def test_bypass_replaces_stored_range(client, upstream, path):
@@ -640,9 +640,9 @@ def test_bypass_replaces_stored_range(client, upstream, path):
     upstream.add(target)
     part(client, target, '0-99')
     data = upstream.add(target, fields='ETag: "v2"\nCache-Control: max-age=60', seed=12)
-    check_whole(ask(client, target, 'X-Bypass: 1'), data, BYPASS)
+    check_whole(fetch(client, target, 'X-Bypass: 1'), data, BYPASS)
     check_part(part(client, target, '0-99'), data, 0, 99, HIT)
-    assert ask(client, target, method='DELETE').status == 200
+    assert fetch(client, target, method='DELETE').status == 200
     check_part(part(client, target, '0-99'), data, 0, 99, MISS)
 
 
@@ -650,9 +650,9 @@ def test_encoded_responses_use_stored_ranges(client, upstream, path):
     target = path('/packed/')
     upstream.files[target] = [b'text ' * 4000, 'ETag: "v1"\nContent-Type: text/plain\nCache-Control: max-age=60']
     part(client, target, '0-99')
-    response = ask(client, target, 'Accept-Encoding: gzip')
+    response = fetch(client, target, 'Accept-Encoding: gzip')
     assert response.status == 200 and response.headers['content-encoding'] == 'gzip' and response.headers['x-cache'] == PARTIAL
-    check_whole(ask(client, target), upstream.files[target][0], HIT)
+    check_whole(fetch(client, target), upstream.files[target][0], HIT)
 
 
 def stored_bytes(folder):

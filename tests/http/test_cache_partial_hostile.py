@@ -4,7 +4,7 @@ import threading
 
 import pytest
 from kit.lifetime import wait_for
-from test_cache import HIT, MISS, ask, settle
+from test_cache import HIT, MISS, fetch, settle
 from test_cache_partial import (OLD, PARTIAL, SIZE, breaks_after, broken, check_part, check_whole, client, wait_until_stored, part, path, served, sites,  # noqa: F401
                                 sends_part, upstream)
 
@@ -20,7 +20,7 @@ def wrong(**particulars):
 
 
 def responds(text, body=b''):
-    return lambda upstream, target, data: lambda talk: upstream.send_response(talk, text, body)
+    return lambda upstream, target, data: lambda peer: upstream.send_response(peer, text, body)
 
 
 HOSTILE = {
@@ -64,9 +64,9 @@ def test_mismatched_206_refetches_the_whole(client, upstream, path, name, change
     upstream.turns[target, 2] = HOSTILE[name]()(upstream, target, data)
     if changed:
         data = upstream.add(target, SIZE + 5, fields='ETag: "v3"\nCache-Control: max-age=60', seed=8)
-    check_whole(ask(client, target), data, MISS)
+    check_whole(fetch(client, target), data, MISS)
     assert upstream.ranges(target)[1:] == [(f'bytes=100-{SIZE - 1}', '"v1"'), (None, None)]
-    check_whole(ask(client, target), data, HIT)
+    check_whole(fetch(client, target), data, HIT)
     check_part(part(client, target, '0-99'), data, 0, 99, HIT)
 
 
@@ -87,11 +87,11 @@ def test_complete_response_replaces_a_stored_range(client, upstream, path, same)
     data = upstream.add(target)
     part(client, target, '0-99')
     if same:
-        upstream.turns[target, 2] = lambda talk: upstream.send_response(talk, 'ETag: "v1"\nCache-Control: max-age=60', data)
+        upstream.turns[target, 2] = lambda peer: upstream.send_response(peer, 'ETag: "v1"\nCache-Control: max-age=60', data)
     else:
         data = upstream.add(target, fields='ETag: "v2"\nCache-Control: max-age=60', seed=9)
     check_part(part(client, target, '50-150'), data, 50, 150, MISS)
-    check_whole(ask(client, target), data, HIT)
+    check_whole(fetch(client, target), data, HIT)
     assert len(upstream.requests_of(target)) == 2
 
 
@@ -99,17 +99,17 @@ def test_failure_retains_the_stored_range(client, upstream, path):
     target = path()
     data = upstream.add(target)
     part(client, target, '0-99')
-    upstream.turns[target, 2] = lambda talk: upstream.send_response(talk, 'Status: 503', b'busy')
-    assert ask(client, target).status == 503
-    check_whole(ask(client, target), data, PARTIAL)
+    upstream.turns[target, 2] = lambda peer: upstream.send_response(peer, 'Status: 503', b'busy')
+    assert fetch(client, target).status == 503
+    check_whole(fetch(client, target), data, PARTIAL)
 
 
 def test_status_404_removes_the_stored_range(client, upstream, path):
     target = path()
     data = upstream.add(target)
     part(client, target, '0-99')
-    upstream.turns[target, 2] = lambda talk: upstream.send_response(talk, 'Status: 404', b'none')
-    assert ask(client, target).status == 404
+    upstream.turns[target, 2] = lambda peer: upstream.send_response(peer, 'Status: 404', b'none')
+    assert fetch(client, target).status == 404
     check_part(part(client, target, '0-99'), data, 0, 99, MISS)
 
 
@@ -125,8 +125,8 @@ def test_received_part_of_a_truncated_response_is_stored(served, client, upstrea
     assert (head is None or head.status == 200) and data[:count].startswith(got)
     wait_until_stored(client, target, f'0-{count - 1}')
     assert part(client, target, f'0-{count}', 'Cache-Control: only-if-cached').status == 504
-    check_whole(ask(client, target), data, PARTIAL)
-    check_whole(ask(client, target), data, HIT)
+    check_whole(fetch(client, target), data, PARTIAL)
+    check_whole(fetch(client, target), data, HIT)
     assert upstream.ranges(target) == [(None, None), (f'bytes={count}-{SIZE - 1}', '"v1"')]
 
 
@@ -137,7 +137,7 @@ def test_truncated_responses_are_stored_only_with_a_validator(served, client, up
     upstream.turns[target, 1] = breaks_after(upstream, 20000)
     broken(served, target)
     settle(0.1)
-    check_whole(ask(client, target), data, MISS)
+    check_whole(fetch(client, target), data, MISS)
     assert upstream.ranges(target) == [(None, None)] * 2
 
 
@@ -150,8 +150,8 @@ def test_repeated_truncation_extends_the_stored_range(served, client, upstream, 
         assert head is None or (head.status == 200 and head.headers['content-length'] == str(SIZE))
         assert data[:7000 * number].startswith(got)
         wait_until_stored(client, target, f'0-{7000 * number - 1}')
-    check_whole(ask(client, target), data, PARTIAL)
-    check_whole(ask(client, target), data, HIT)
+    check_whole(fetch(client, target), data, PARTIAL)
+    check_whole(fetch(client, target), data, HIT)
     assert [range_field for range_field, _ in upstream.ranges(target)] == [None] + [f'bytes={7000 * number}-{SIZE - 1}' for number in range(1, 5)]
 
 
@@ -185,8 +185,8 @@ def test_version_change_between_ranges_replaces_the_entry(served, client, upstre
     broken(served, target)
     wait_until_stored(client, target, '0-19999')
     data = upstream.add(target, fields='ETag: "v2"\nCache-Control: max-age=60', seed=10)
-    check_whole(ask(client, target), data, MISS)
-    check_whole(ask(client, target), data, HIT)
+    check_whole(fetch(client, target), data, MISS)
+    check_whole(fetch(client, target), data, HIT)
     assert upstream.ranges(target)[1:] == [(f'bytes=20000-{SIZE - 1}', '"v1"')]
 
 
@@ -195,9 +195,9 @@ def test_client_disconnection_stores_the_received_range(served, client, upstream
     data = upstream.add(target)
     gone = threading.Event()
 
-    def turn(talk):
-        talk.send(f'HTTP/1.1 200 OK\r\nETag: "v1"\r\nCache-Control: max-age=60\r\nContent-Length: {SIZE}\r\n\r\n')
-        talk.send(data[:30000])
+    def turn(peer):
+        peer.send(f'HTTP/1.1 200 OK\r\nETag: "v1"\r\nCache-Control: max-age=60\r\nContent-Length: {SIZE}\r\n\r\n')
+        peer.send(data[:30000])
         gone.wait(20)
         return False
     upstream.turns[target, 1] = turn
@@ -208,4 +208,4 @@ def test_client_disconnection_stores_the_received_range(served, client, upstream
     leaving.close()
     wait_until_stored(client, target, '0-29999')
     gone.set()
-    check_whole(ask(client, target), data, PARTIAL)
+    check_whole(fetch(client, target), data, PARTIAL)

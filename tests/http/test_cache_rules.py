@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from kit import server as server_kit
 from kit.lifetime import wait_for
-from test_cache import HIT, MISS, REVALIDATED, STALE, Scripted, ask, date, settle, stored
+from test_cache import HIT, MISS, REVALIDATED, STALE, Scripted, fetch, date, settle, stored
 
 
 @pytest.fixture(scope='module')
@@ -86,7 +86,7 @@ def test_caching_post_requires_proxy_cache_key(tmp_path, where, key, taken):
 
 def test_stored_post_response_is_found_by_its_key(client, upstream, path):
     target = path('/posts/')
-    upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60', talk.request.method.encode() + talk.request.body)
+    upstream.answers[target] = lambda peer: upstream.send_response(peer, 'Cache-Control: max-age=60', peer.request.method.encode() + peer.request.body)
 
     def post(body):
         client.send(f'POST {target} HTTP/1.1\r\nHost: localhost\r\nX-Digest: {body}\r\nContent-Length: {len(body)}\r\n\r\n{body}')
@@ -94,26 +94,26 @@ def test_stored_post_response_is_found_by_its_key(client, upstream, path):
     assert post('one').body == b'POSTone' and post('two').body == b'POSTtwo'
     wait_for(lambda: post('one').headers['x-cache'] == HIT, 'it is stored')
     assert post('one').body == b'POSTone' and post('two').body == b'POSTtwo'
-    assert ask(client, target).body == b'GET'
+    assert fetch(client, target).body == b'GET'
 
 
 def test_proxy_method_is_part_of_the_key(client, upstream, path):
     target = path('/method/')
-    upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60', talk.request.method.encode())
+    upstream.answers[target] = lambda peer: upstream.send_response(peer, 'Cache-Control: max-age=60', peer.request.method.encode())
     for method in ('GET', 'REPORT', 'SEARCH'):
-        assert ask(client, target, f'X-Method: {method}').body == method.encode()
+        assert fetch(client, target, f'X-Method: {method}').body == method.encode()
         stored(client, target, f'X-Method: {method}')
-    answer = ask(client, target, 'X-Method: SEARCH')
+    answer = fetch(client, target, 'X-Method: SEARCH')
     assert (answer.body, answer.headers['x-cache']) == (b'SEARCH', HIT)
 
 
 def test_proxy_set_body_is_part_of_the_key(client, upstream, path):
     target = path('/body/')
-    upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60', talk.request.body)
+    upstream.answers[target] = lambda peer: upstream.send_response(peer, 'Cache-Control: max-age=60', peer.request.body)
     for body in ('one', 'two', 'one'):
-        assert ask(client, target, f'X-Body: {body}').body == body.encode()
+        assert fetch(client, target, f'X-Body: {body}').body == body.encode()
         stored(client, target, f'X-Body: {body}')
-    assert ask(client, target, 'X-Body: two').body == b'two'
+    assert fetch(client, target, 'X-Body: two').body == b'two'
 
 
 # Responses that were never fresh.
@@ -125,7 +125,7 @@ NEVER_FRESH = ['Cache-Control: max-age=0\nETag: "1"', 'Expires: 0\nETag: "1"', '
 
 def is_requested_again(client, upstream, target):
     """Sends one request; true if the cache sent a conditional request for it, which shows that the response is stored."""
-    ask(client, target)
+    fetch(client, target)
     return upstream.requests_of(target)[-1].header('if-none-match') or upstream.requests_of(target)[-1].header('if-modified-since')
 
 
@@ -138,9 +138,9 @@ def test_never_fresh_responses_require_validation(client, upstream, path, number
     wait_for(lambda: is_requested_again(client, upstream, target), 'it is stored and validated')
     before = len(upstream.requests_of(target))
     if failure:
-        upstream.answers[target] = (lambda talk: False) if failure == 'close' else failure
+        upstream.answers[target] = (lambda peer: False) if failure == 'close' else failure
     for fields in ('', 'Cache-Control: max-stale'):
-        answer = ask(client, target, fields)
+        answer = fetch(client, target, fields)
         before += 1
         assert answer.headers['x-cache'] == 'EXPIRED', answer
         assert answer.status == {None: 200, 'close': 502}.get(failure, 503)
@@ -149,12 +149,12 @@ def test_never_fresh_responses_require_validation(client, upstream, path, number
 
 def test_never_fresh_response_is_served_after_304(client, upstream, path):
     target = path('/shipped/')
-    upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Status: 304\nETag: "1"' if talk.request.header('if-none-match') else
+    upstream.answers[target] = lambda peer: upstream.send_response(peer, 'Status: 304\nETag: "1"' if peer.request.header('if-none-match') else
                                                           'Cache-Control: max-age=0\nETag: "1"', b'body')
-    ask(client, target)
-    wait_for(lambda: ask(client, target).headers['x-cache'] == REVALIDATED, 'it is stored')
+    fetch(client, target)
+    wait_for(lambda: fetch(client, target).headers['x-cache'] == REVALIDATED, 'it is stored')
     for _ in range(3):
-        answer = ask(client, target)
+        answer = fetch(client, target)
         assert (answer.headers['x-cache'], answer.status, answer.body) == (REVALIDATED, 200, b'body')
 
 
@@ -162,18 +162,18 @@ def test_never_fresh_response_is_served_after_304(client, upstream, path):
 def test_stale_extensions_permit_stale_responses(client, upstream, path, allowed):
     target = path('/shipped/') + allowed
     upstream.answers[target] = f'Cache-Control: max-age=0, {allowed}\nETag: "1"'
-    ask(client, target)
+    fetch(client, target)
     upstream.answers[target] = 'Status: 503'
-    wait_for(lambda: ask(client, target).headers['x-cache'] == STALE, 'it is stored')
-    assert ask(client, target).body == f'{target} 1'.encode()
+    wait_for(lambda: fetch(client, target).headers['x-cache'] == STALE, 'it is stored')
+    assert fetch(client, target).body == f'{target} 1'.encode()
 
 
 @pytest.mark.parametrize('output', ['no-cache', 'max-age=0', 'no-cache, must-revalidate', 's-maxage=0'])
 def test_ignored_cache_control_does_not_limit_reuse(client, upstream, path, output):
     target = path('/ignoring/') + output.replace(', ', '-')
     upstream.answers[target] = f'Cache-Control: {output}'
-    ask(client, target)
-    wait_for(lambda: ask(client, target, 'Cache-Control: only-if-cached').headers.get('x-cache') == HIT, 'it is stored')
+    fetch(client, target)
+    wait_for(lambda: fetch(client, target, 'Cache-Control: only-if-cached').headers.get('x-cache') == HIT, 'it is stored')
 
 
 # Preconditions.
@@ -184,25 +184,25 @@ def test_if_match_is_forwarded_to_the_origin(client, upstream, path, field, meth
     """RFC 9111 4.3.2: a stored response may be outdated, so the cache cannot evaluate If-Match."""
     target = path()
     upstream.answers[target] = 'Cache-Control: max-age=60\nETag: "v1"\nLast-Modified: {-100}'
-    ask(client, target)
+    fetch(client, target)
     stored(client, target)
     upstream.answers[target] = 'Status: 412'
-    answer = ask(client, target, field, method=method)
+    answer = fetch(client, target, field, method=method)
     assert (answer.status, answer.headers['x-cache']) == (412, 'BYPASS')
     request = upstream.requests_of(target)[-1]
     assert request.header(field.split(':')[0]) and request.method == method
-    assert ask(client, target, field + '\nCache-Control: only-if-cached', method=method).status == 504
-    assert ask(client, target).headers['x-cache'] == HIT and len(upstream.requests_of(target)) == 2
+    assert fetch(client, target, field + '\nCache-Control: only-if-cached', method=method).status == 504
+    assert fetch(client, target).headers['x-cache'] == HIT and len(upstream.requests_of(target)) == 2
 
 
 def test_if_modified_since_is_compared_with_date(client, upstream, path):
     target = path()
     upstream.answers[target] = 'Cache-Control: max-age=6000\nDate: {-100}\nETag: "v1"'
-    ask(client, target)
+    fetch(client, target)
     stored(client, target)
-    assert [ask(client, target, f'If-Modified-Since: {date(offset)}').status for offset in (-1000, -90, 0)] == [200, 304, 304]
-    assert ask(client, target, f'If-Modified-Since: {date()}\nIf-None-Match: "v2"').status == 200
-    assert ask(client, target, f'Range: bytes=0-1\nIf-Range: {date(-100)}').status == 200
+    assert [fetch(client, target, f'If-Modified-Since: {date(offset)}').status for offset in (-1000, -90, 0)] == [200, 304, 304]
+    assert fetch(client, target, f'If-Modified-Since: {date()}\nIf-None-Match: "v2"').status == 200
+    assert fetch(client, target, f'Range: bytes=0-1\nIf-Range: {date(-100)}').status == 200
     assert len(upstream.requests_of(target)) == 1
 
 
@@ -211,32 +211,32 @@ def test_status_304_of_another_version_removes_the_entry(client, upstream, path,
     """RFC 9111 4.3.4: the entry is dropped, and the cache repeats the request without conditions."""
     target = path('/shipped/')
 
-    def say(talk):
-        if talk.request.header('if-none-match'):
-            return upstream.send_response(talk, 'Status: 304\nCache-Control: max-age=60\n' + output, b'')
+    def respond(peer):
+        if peer.request.header('if-none-match'):
+            return upstream.send_response(peer, 'Status: 304\nCache-Control: max-age=60\n' + output, b'')
         number = len(upstream.requests_of(target))
         if number == 1:
-            return upstream.send_response(talk, 'Cache-Control: max-age=0\nETag: "v1"\nLast-Modified: {-100000}', b'old body')
-        return upstream.send_response(talk, 'Cache-Control: max-age=60\nETag: "v2"', b'new body')
-    upstream.answers[target] = say
-    ask(client, target)
-    wait_for(lambda: len(upstream.requests_of(target)) >= 2 or ask(client, target), 'it is stored')
+            return upstream.send_response(peer, 'Cache-Control: max-age=0\nETag: "v1"\nLast-Modified: {-100000}', b'old body')
+        return upstream.send_response(peer, 'Cache-Control: max-age=60\nETag: "v2"', b'new body')
+    upstream.answers[target] = respond
+    fetch(client, target)
+    wait_for(lambda: len(upstream.requests_of(target)) >= 2 or fetch(client, target), 'it is stored')
     for _ in range(2):
-        answer = ask(client, target)
+        answer = fetch(client, target)
         assert (answer.status, answer.body, answer.headers['etag']) == (200, b'new body', '"v2"')
-    wait_for(lambda: ask(client, target).headers['x-cache'] == HIT, 'the new one is stored')
-    part = ask(client, target, 'Range: bytes=4-\nIf-Range: "v2"')
+    wait_for(lambda: fetch(client, target).headers['x-cache'] == HIT, 'the new one is stored')
+    part = fetch(client, target, 'Range: bytes=4-\nIf-Range: "v2"')
     assert (part.status, part.body) == (206, b'body')
 
 
 @pytest.mark.parametrize('known, output', [('"v1"', ''), ('"v1"', 'ETag: "v1"'), ('"v1"', 'ETag: W/"v1"'), ('W/"v1"', 'ETag: "v1"')])
 def test_status_304_retains_the_stored_etag(client, upstream, path, known, output):
     target = path('/shipped/')
-    upstream.answers[target] = lambda talk: upstream.send_response(talk, f'Status: 304\n{output}' if talk.request.header('if-none-match') else
+    upstream.answers[target] = lambda peer: upstream.send_response(peer, f'Status: 304\n{output}' if peer.request.header('if-none-match') else
                                                           f'Cache-Control: max-age=0\nETag: {known}', b'body')
-    ask(client, target)
-    wait_for(lambda: ask(client, target).headers['x-cache'] == REVALIDATED, 'it is stored')
-    answer = ask(client, target)
+    fetch(client, target)
+    wait_for(lambda: fetch(client, target).headers['x-cache'] == REVALIDATED, 'it is stored')
+    answer = fetch(client, target)
     assert (answer.body, answer.headers['etag'], answer.headers['x-cache']) == (b'body', known, REVALIDATED)
 
 
@@ -249,10 +249,10 @@ def moment(text):
 def test_upstream_date_is_forwarded_and_stored(client, upstream, path):
     target, then = path(), date(-1000)
     upstream.answers[target] = f'Cache-Control: max-age=6000\nDate: {then}'
-    first = ask(client, target)
+    first = fetch(client, target)
     assert first.headers['date'] == then and 'age' not in first.headers
     stored(client, target)
-    second = ask(client, target)
+    second = fetch(client, target)
     assert second.headers['date'] == then and 1000 <= int(second.headers['age']) <= 1100
 
 
@@ -261,30 +261,30 @@ def test_missing_date_is_set_to_the_time_of_receipt(client, upstream, path, outp
     target = path()
     upstream.answers[target] = f'Cache-Control: max-age=6000\n{output}'
     before = int(moment(date()))
-    first = ask(client, target)
+    first = fetch(client, target)
     after = moment(date())
     stored(client, target)
-    for answer in (first, ask(client, target)):
+    for answer in (first, fetch(client, target)):
         assert [name.lower() for name, _ in answer.lines].count('date') == 1
         assert before <= moment(answer.headers['date']) <= after
 
 
 def test_status_304_updates_date(client, upstream, path):
     target, then = path('/shipped/'), date(-500)
-    upstream.answers[target] = lambda talk: upstream.send_response(talk, f'Status: 304\nDate: {then}' if talk.request.header('if-none-match') else
+    upstream.answers[target] = lambda peer: upstream.send_response(peer, f'Status: 304\nDate: {then}' if peer.request.header('if-none-match') else
                                                           'Cache-Control: max-age=0\nETag: "1"\nDate: {-1000}', b'body')
-    ask(client, target)
-    wait_for(lambda: ask(client, target).headers['x-cache'] == REVALIDATED, 'it is stored')
-    assert ask(client, target).headers['date'] == then
+    fetch(client, target)
+    wait_for(lambda: fetch(client, target).headers['x-cache'] == REVALIDATED, 'it is stored')
+    assert fetch(client, target).headers['date'] == then
 
 
 def test_accept_ranges_is_sent_once(client, upstream, path):
     target = path()
     upstream.answers[target] = 'Cache-Control: max-age=60\nAccept-Ranges: bytes\nContent-Range: bytes 0-1/2\nETag: "1"'
-    ask(client, target)
+    fetch(client, target)
     stored(client, target)
     for fields in ('', 'Range: bytes=0-1', 'If-None-Match: "1"'):
-        names = [name.lower() for name, _ in ask(client, target, fields).lines]
+        names = [name.lower() for name, _ in fetch(client, target, fields).lines]
         assert names.count('accept-ranges') == 1 and len(names) == len(set(names)), fields
 
 
@@ -297,26 +297,26 @@ BODIES = {'nothing': b'', 'a byte': b'x', 'a little': b'x' * 1000, 'several read
 @pytest.mark.parametrize('size', BODIES)
 @pytest.mark.parametrize('more', ['', 'Vary: Accept', 'chunked'])
 def test_response_is_stored_when_the_client_has_it(client, served, upstream, path, prefix, size, more):
-    def say(talk):
+    def respond(peer):
         body = BODIES[size]
         if more == 'chunked':
             pieces = b''.join(b'%x\r\n%s\r\n' % (len(piece), piece) for piece in (body[at:at + 7000] for at in range(0, len(body), 7000)))
-            talk.send(b'HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n' + pieces + b'0\r\n\r\n')
+            peer.send(b'HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n' + pieces + b'0\r\n\r\n')
             return True
         fields = f'Cache-Control: max-age=60\nETag: "1"\n{more}'
-        expected = talk.request.header('range')
+        expected = peer.request.header('range')
         if not expected or not body:
-            return upstream.send_response(talk, fields, body)
+            return upstream.send_response(peer, fields, body)
         first, last = map(int, expected[6:].split('-'))
         piece = body[first:last + 1]
-        return upstream.send_response(talk, f'Status: 206\nContent-Range: bytes {first}-{first + len(piece) - 1}/{len(body)}\n{fields}', piece)
+        return upstream.send_response(peer, f'Status: 206\nContent-Range: bytes {first}-{first + len(piece) - 1}/{len(body)}\n{fields}', piece)
     other = served.connect(promoted=False)
     for _ in range(10):
         target = path(prefix)
-        upstream.answers[target] = say
-        assert ask(client, target).body == BODIES[size]
+        upstream.answers[target] = respond
+        assert fetch(client, target).body == BODIES[size]
         for one in (client, other):
-            answer = ask(one, target)
+            answer = fetch(one, target)
             assert (answer.headers['x-cache'], answer.body) == (HIT, BODIES[size])
     other.close()
 
@@ -331,7 +331,7 @@ def test_disconnection_before_the_response_is_stored(served, upstream, path):
         client.close()
     client = served.connect(promoted=False)
     for target in targets:
-        assert ask(client, target).status == 200
+        assert fetch(client, target).status == 200
     client.close()
 
 
@@ -341,39 +341,39 @@ def test_background_update_retains_captures(client, upstream, path):
     names = [path('')[1:] for _ in range(2)]
     for name in names:
         upstream.answers[f'/of/kind/{name}'] = 'Cache-Control: max-age=0, stale-while-revalidate=1000'
-        assert ask(client, f'/captured/kind/{name}').body == f'/of/kind/{name} 1'.encode()
-        assert ask(client, f'/captured/kind/{name}').headers['x-cache'] == STALE
+        assert fetch(client, f'/captured/kind/{name}').body == f'/of/kind/{name} 1'.encode()
+        assert fetch(client, f'/captured/kind/{name}').headers['x-cache'] == STALE
         wait_for(lambda name=name: len(upstream.requests_of(f'/of/kind/{name}')) == 2, 'the update')
-        wait_for(lambda name=name: ask(client, f'/captured/kind/{name}').body == f'/of/kind/{name} 2'.encode(), 'the updated response')
+        wait_for(lambda name=name: fetch(client, f'/captured/kind/{name}').body == f'/of/kind/{name} 2'.encode(), 'the updated response')
     assert not upstream.requests_of('/of//')
 
 
 def test_head_converted_to_get_retains_captures(client, upstream, path):
     name = path('')[1:]
     upstream.answers[f'/of/kind/{name}'] = 'Cache-Control: max-age=60\nX-Name: ' + name
-    assert ask(client, f'/captured/kind/{name}', method='HEAD').headers['x-name'] == name
+    assert fetch(client, f'/captured/kind/{name}', method='HEAD').headers['x-name'] == name
     stored(client, f'/captured/kind/{name}')
     assert len(upstream.requests_of(f'/of/kind/{name}')) == 1
 
 
 def test_slice_requests_retain_captures(client, upstream, path):
-    def say(talk):
-        body = talk.request.target.encode() * 1000
-        first, last = map(int, talk.request.header('range')[6:].split('-'))
+    def respond(peer):
+        body = peer.request.target.encode() * 1000
+        first, last = map(int, peer.request.header('range')[6:].split('-'))
         last = min(last, len(body) - 1)
-        return upstream.send_response(talk, f'Status: 206\nContent-Range: bytes {first}-{last}/{len(body)}\nCache-Control: max-age=60\nETag: "1"', body[first:last + 1])
+        return upstream.send_response(peer, f'Status: 206\nContent-Range: bytes {first}-{last}/{len(body)}\nCache-Control: max-age=60\nETag: "1"', body[first:last + 1])
     for name in [path('')[1:] for _ in range(2)]:
-        upstream.answers[f'/of/{name}'] = say
+        upstream.answers[f'/of/{name}'] = respond
         for _ in range(2):
-            assert ask(client, f'/cut/{name}').body == f'/of/{name}'.encode() * 1000
+            assert fetch(client, f'/cut/{name}').body == f'/of/{name}'.encode() * 1000
 
 
 @pytest.mark.parametrize('encoded', ['%2Fb', '%41b', 'a//b', '%3Fb'])
 def test_background_update_retains_percent_encoding(client, upstream, path, encoded):
     target = path('/shipped/') + encoded
     upstream.answers[target] = 'Cache-Control: max-age=0, stale-while-revalidate=1000'
-    ask(client, target)
-    assert ask(client, target).headers['x-cache'] == STALE
+    fetch(client, target)
+    assert fetch(client, target).headers['x-cache'] == STALE
     wait_for(lambda: len(upstream.requests_of(target)) == 2, 'the update')
 
 
@@ -388,27 +388,27 @@ LONG = bytes(range(256)) * 2000
 def test_range_miss_is_206_and_stores_the_whole(client, upstream, path, prefix, expected, part):
     target = path(prefix)
 
-    def say(talk):
-        assert not talk.request.header('range')
-        return upstream.send_response(talk, 'Cache-Control: max-age=60\nETag: "1"', LONG)
-    upstream.answers[target] = say
-    first = ask(client, target, f'Range: bytes={expected}')
+    def respond(peer):
+        assert not peer.request.header('range')
+        return upstream.send_response(peer, 'Cache-Control: max-age=60\nETag: "1"', LONG)
+    upstream.answers[target] = respond
+    first = fetch(client, target, f'Range: bytes={expected}')
     assert (first.status, first.body, first.headers['x-cache']) == (206, part, MISS)
-    again = ask(client, target)
+    again = fetch(client, target)
     assert (again.status, again.body, again.headers['x-cache']) == (200, LONG, HIT)
-    assert first.headers['content-range'] == ask(client, target, f'Range: bytes={expected}').headers['content-range']
+    assert first.headers['content-range'] == fetch(client, target, f'Range: bytes={expected}').headers['content-range']
 
 
 def test_range_is_complete_before_the_response_is_truncated(client, upstream, path):
     target = path()
 
-    def say(talk):
-        talk.send(f'HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nETag: "1"\r\nContent-Length: {len(LONG)}\r\n\r\n')
-        talk.send(LONG[:1000])
+    def respond(peer):
+        peer.send(f'HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nETag: "1"\r\nContent-Length: {len(LONG)}\r\n\r\n')
+        peer.send(LONG[:1000])
         return False
-    upstream.answers[target] = say
+    upstream.answers[target] = respond
     for _ in range(2):
-        answer = ask(client, target, 'Range: bytes=0-9')
+        answer = fetch(client, target, 'Range: bytes=0-9')
         assert (answer.status, answer.body, answer.headers['x-cache']) == (206, LONG[:10], MISS)
 
 
@@ -416,8 +416,8 @@ def test_range_is_complete_before_the_response_is_truncated(client, upstream, pa
                                             ('Range: lines=0-1', 200)])
 def test_invalid_and_multiple_ranges_of_a_miss(client, upstream, path, fields, status):
     target = path()
-    upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60\nETag: "1"', LONG)
-    answer = ask(client, target, fields)
+    upstream.answers[target] = lambda peer: upstream.send_response(peer, 'Cache-Control: max-age=60\nETag: "1"', LONG)
+    answer = fetch(client, target, fields)
     assert answer.status == status and (status == 416 or answer.body == LONG)
 
 
@@ -426,10 +426,10 @@ def test_invalid_and_multiple_ranges_of_a_miss(client, upstream, path, fields, s
                                                     ('/', 'bytes=-5', False)])
 def test_ranges_above_max_range_offset_are_forwarded(client, upstream, path, prefix, expected, passed):
     target = path(prefix)
-    upstream.answers[target] = lambda talk: upstream.send_response(talk, 'Cache-Control: max-age=60\nETag: "1"', LONG)
-    ask(client, target, f'Range: {expected}' if expected else '')
+    upstream.answers[target] = lambda peer: upstream.send_response(peer, 'Cache-Control: max-age=60\nETag: "1"', LONG)
+    fetch(client, target, f'Range: {expected}' if expected else '')
     assert upstream.requests_of(target)[0].header('range') == (expected if passed else None)
-    assert ask(client, target).headers['x-cache'] == (MISS if passed else HIT)
+    assert fetch(client, target).headers['x-cache'] == (MISS if passed else HIT)
 
 
 # Heuristic freshness and targeted fields.
@@ -455,8 +455,8 @@ def test_ranges_above_max_range_offset_are_forwarded(client, upstream, path, pre
 def test_heuristic_freshness_is_limited(client, upstream, path, prefix, answer, stored):
     target = path(prefix)
     upstream.answers[target] = answer
-    ask(client, target)
-    second = ask(client, target)
+    fetch(client, target)
+    second = fetch(client, target)
     assert second.headers['x-cache'] == (HIT if stored else MISS) and 'warning' not in second.headers
 
 
@@ -481,8 +481,8 @@ def test_heuristic_freshness_is_limited(client, upstream, path, prefix, answer, 
 def test_cdn_cache_control_precedes_cache_control(client, upstream, path, prefix, answer, stored):
     target = path(prefix)
     upstream.answers[target] = answer
-    first = ask(client, target)
-    assert ask(client, target).headers['x-cache'] == (HIT if stored else MISS)
+    first = fetch(client, target)
+    assert fetch(client, target).headers['x-cache'] == (HIT if stored else MISS)
     assert [value for name, value in first.lines if name == 'CDN-Cache-Control'] == [line.partition(': ')[2] for line in answer.split('\n')
                                                                                      if line.startswith('CDN-Cache-Control')]
 
@@ -504,9 +504,9 @@ def start_folders(base, upstream, sluice_copy):
     def start(folder, user, wait=True):
         port = server_kit.free_port()
         servers, http = folders_site(folder, upstream, port)
-        room = folder.parent / (folder.name + '-log')
-        made = server_kit.Server(room, servers, http=http)
-        os.chmod(room, 0o777)
+        log_folder = folder.parent / (folder.name + '-log')
+        made = server_kit.Server(log_folder, servers, http=http)
+        os.chmod(log_folder, 0o777)
         os.chmod(made.config_path, 0o644)
         if user == 'nobody':
             made.command_prefix = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', 'sh', '-c', 'exec "$0" "$2" "$3"', sluice_copy]

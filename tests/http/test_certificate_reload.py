@@ -24,9 +24,9 @@ class Site:
         self.folder = folder
         self.certificate, self.key = os.path.join(folder, 'site.pem'), os.path.join(folder, 'site.key')
         self.made = 0
-        self.put(*self.make())
+        self.put(*self.make_certificate())
 
-    def make(self):
+    def make_certificate(self):
         self.made += 1
         folder = os.path.join(self.folder, str(self.made))
         os.mkdir(folder)
@@ -42,7 +42,7 @@ class Site:
 
 
 @pytest.fixture
-def begin(tmp_path, loop):
+def start_server(tmp_path, loop):
     made = []
 
     def starter(workers=2, **block):
@@ -88,12 +88,12 @@ def every_worker_shows(server, certificate):
     assert seen(server)[0] == text(certificate)
 
 
-def test_new_connections_get_the_new_certificate(begin):
-    server = begin()
+def test_new_connections_get_the_new_certificate(start_server):
+    server = start_server()
     old = connect(server)
     assert old.get('/').status == 200
     workers = set(server.workers())
-    certificate, key = server.site.make()
+    certificate, key = server.site.make_certificate()
     server.site.put(certificate, key)
     wait_for(lambda: TAKEN in server.errors(), 'the change')
     every_worker_shows(server, certificate)
@@ -102,9 +102,9 @@ def test_new_connections_get_the_new_certificate(begin):
     old.close()
 
 
-def test_later_workers_use_the_new_certificate(begin):
-    server = begin()
-    certificate, key = server.site.make()
+def test_later_workers_use_the_new_certificate(start_server):
+    server = start_server()
+    certificate, key = server.site.make_certificate()
     server.site.put(certificate, key)
     wait_for(lambda: TAKEN in server.errors(), 'the change')
     before = set(server.workers())
@@ -114,10 +114,10 @@ def test_later_workers_use_the_new_certificate(begin):
     every_worker_shows(server, certificate)
 
 
-def test_mismatched_key_is_not_loaded(begin):
-    server = begin()
+def test_mismatched_key_is_not_loaded(start_server):
+    server = start_server()
     first = text(server.site.certificate)
-    certificate, key = server.site.make()
+    certificate, key = server.site.make_certificate()
     server.site.put(certificate=certificate)
     wait_for(lambda: REFUSED in server.errors(), 'the refusal')
     assert f'the key "{server.site.key}" does not belong to the certificate "{server.site.certificate}"' in server.errors()
@@ -128,10 +128,10 @@ def test_mismatched_key_is_not_loaded(begin):
     assert server.errors().count(REFUSED) == 1, 'logged once'
 
 
-def test_truncated_certificate_is_not_loaded(begin):
-    server = begin()
+def test_truncated_certificate_is_not_loaded(start_server):
+    server = start_server()
     first = text(server.site.certificate)
-    certificate, key = server.site.make()
+    certificate, key = server.site.make_certificate()
     half = os.path.join(server.site.folder, 'half.pem')
     with open(half, 'w', encoding='ascii') as stream:
         stream.write(text(certificate)[:200])
@@ -146,12 +146,12 @@ def test_truncated_certificate_is_not_loaded(begin):
     assert 1 <= server.errors().count(REFUSED) - server.errors().count('does not belong') <= 2
 
 
-def test_temporary_failures_are_retried(begin):
-    server = begin()
+def test_temporary_failures_are_retried(start_server):
+    server = start_server()
     pid, first = server.process.pid, text(server.site.certificate)
     free = min(set(range(1000)) - {int(name) for name in os.listdir(f'/proc/{pid}/fd')})
     before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-    certificate, key = server.site.make()
+    certificate, key = server.site.make_certificate()
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (free, before[1]))
     server.site.put(certificate, key)
     wait_for(lambda: 'cannot be opened: Too many open files' in server.errors(), 'the refusal')
@@ -161,13 +161,13 @@ def test_temporary_failures_are_retried(begin):
     every_worker_shows(server, certificate)
 
 
-def test_cache_off_loads_at_reload_only(begin, tmp_path):
-    watched = begin()
-    server = begin(ssl_certificate_cache='off')
+def test_cache_off_loads_at_reload_only(start_server, tmp_path):
+    watched = start_server()
+    server = start_server(ssl_certificate_cache='off')
     first = text(server.site.certificate)
-    certificate, key = server.site.make()
+    certificate, key = server.site.make_certificate()
     server.site.put(certificate, key)
-    watched.site.put(*watched.site.make())
+    watched.site.put(*watched.site.make_certificate())
     wait_for(lambda: TAKEN in watched.errors(), 'the other server has seen its change')
     assert seen(server)[0] == first
     server.process.send_signal(signal.SIGHUP)
@@ -175,11 +175,11 @@ def test_cache_off_loads_at_reload_only(begin, tmp_path):
     assert TAKEN not in server.errors()
 
 
-def test_changed_ssl_crl_is_loaded(begin, tmp_path):
+def test_changed_ssl_crl_is_loaded(start_server, tmp_path):
     authority = Authority(str(tmp_path / 'authority'))
     client = authority.client('client')
     more = ['-cert', client[0], '-key', client[1]]
-    server = begin(ssl_verify_client='on', ssl_client_certificate=authority.certificate, ssl_crl=authority.revoked())
+    server = start_server(ssl_verify_client='on', ssl_client_certificate=authority.certificate, ssl_crl=authority.revoked())
     session = tmp_path / 'session'
     assert '200 OK' in fetch_with_session(server.port, '-tls1_3', session_out=session, name='site.test', more=more)[1]
     assert fetch_with_session(server.port, '-tls1_3', session_in=session, name='site.test')[0]
@@ -194,10 +194,10 @@ def test_changed_ssl_crl_is_loaded(begin, tmp_path):
     assert not resumed and '400 Bad Request' in answer, 'what was good before is no longer taken up'
 
 
-def test_changed_ticket_keys_are_loaded(begin, tmp_path):
+def test_changed_ticket_keys_are_loaded(start_server, tmp_path):
     key = tmp_path / 'ticket.key'
     key.write_bytes(os.urandom(80))
-    server = begin(workers=1, ssl_session_ticket_key=str(key))
+    server = start_server(workers=1, ssl_session_ticket_key=str(key))
     session = tmp_path / 'session'
     fetch_with_session(server.port, '-tls1_3', session_out=session, name='site.test')
     assert fetch_with_session(server.port, '-tls1_3', session_in=session, name='site.test')[0]
@@ -213,7 +213,7 @@ WRONG = [('valid=10', '10'), ('valid=1ms', 'files are checked at most every 100 
 
 
 @pytest.mark.parametrize('value, words', WRONG)
-def test_invalid_configurations_are_refused(begin, value, words):
+def test_invalid_configurations_are_refused(start_server, value, words):
     with pytest.raises(RuntimeError) as error:
-        begin(ssl_certificate_cache=value)
+        start_server(ssl_certificate_cache=value)
     assert words in str(error.value)

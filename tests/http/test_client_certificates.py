@@ -66,7 +66,7 @@ def connect(server, name, certificate=None, version=None, session=None):
     return http1.Client(context(certificate, version).wrap_socket(sock, server_hostname=name, session=session))
 
 
-def ask(server, name, certificate=None, version=None, host=None, target='/who'):
+def fetch(server, name, certificate=None, version=None, host=None, target='/who'):
     client = connect(server, name, certificate, version)
     try:
         return client.get(target, Host=host or name)
@@ -101,22 +101,22 @@ CASES = [
 @pytest.mark.parametrize('version', TLS)
 @pytest.mark.parametrize('name, shown, status, text', CASES)
 def test_verification_result_of_each_certificate(mutual_tls_server, certificates, name, shown, status, text, version):
-    answer = ask(mutual_tls_server, name, certificates[0][shown], version)
+    answer = fetch(mutual_tls_server, name, certificates[0][shown], version)
     assert answer.status == status and text in answer.body.decode()
     assert answer.closes == (status == 400), 'the next certificate comes with the next connection'
 
 
 def test_verification_error_is_logged(mutual_tls_server, certificates):
-    ask(mutual_tls_server, 'listed.test', certificates[0]['revoked'])
-    ask(mutual_tls_server, 'strict.test')
+    fetch(mutual_tls_server, 'listed.test', certificates[0]['revoked'])
+    fetch(mutual_tls_server, 'strict.test')
     wait_for(lambda: 'client SSL certificate verify error: certificate revoked' in mutual_tls_server.errors(), 'the reason')
     wait_for(lambda: 'client sent no required SSL certificate' in mutual_tls_server.errors(), 'the reason')
 
 
 def test_error_page_495_and_496(mutual_tls_server, certificates):
-    answer = ask(mutual_tls_server, 'paged.test', certificates[0]['stranger'], target='/anything')
+    answer = fetch(mutual_tls_server, 'paged.test', certificates[0]['stranger'], target='/anything')
     assert answer.status == 400 and answer.body == b'bad: FAILED:unable to get local issuer certificate'
-    answer = ask(mutual_tls_server, 'paged.test', target='/anything')
+    answer = fetch(mutual_tls_server, 'paged.test', target='/anything')
     assert answer.status == 403 and answer.body == b'none'
 
 
@@ -131,11 +131,11 @@ def test_other_host_is_421(mutual_tls_server, certificates):
     good = certificates[0]['good']
     for name, host in (('open.test', 'strict.test'), ('strict.test', 'other.test'), ('strict.test', 'optional.test'),
                        ('unknown.test', 'strict.test')):
-        answer = ask(mutual_tls_server, name, good, host=host)
+        answer = fetch(mutual_tls_server, name, good, host=host)
         assert answer.status == 421 and answer.closes, (name, host)
         assert 'made for another site' in answer.body.decode()
-    assert ask(mutual_tls_server, 'strict.test', good, host='open.test').status == 200
-    assert ask(mutual_tls_server, 'strict.test', good, host='STRICT.test.').status == 200
+    assert fetch(mutual_tls_server, 'strict.test', good, host='open.test').status == 200
+    assert fetch(mutual_tls_server, 'strict.test', good, host='STRICT.test.').status == 200
     assert 'different from the one that was negotiated' in mutual_tls_server.errors()
 
 
@@ -163,7 +163,7 @@ def test_session_of_a_refused_client_is_not_resumed(mutual_tls_server, certifica
 
 
 def test_certificate_variables(mutual_tls_server, certificates):
-    answer = ask(mutual_tls_server, 'told.test', certificates[0]['good'], target='/')
+    answer = fetch(mutual_tls_server, 'told.test', certificates[0]['good'], target='/')
     serial, issuer, fingerprint, start, end, remain, escaped = answer.body.decode().split('|')
     with open(certificates[0]['good'][0], encoding='ascii') as stream:
         pem = stream.read()
@@ -181,15 +181,15 @@ def test_large_body_with_client_certificate(mutual_tls_server, certificates, sit
 
 
 def test_stream_closes_without_a_valid_certificate(mutual_tls_server, certificates):
-    def heard(certificate):
+    def stream_response(certificate):
         sock = socket.create_connection(('127.0.0.1', mutual_tls_server.stream_port), timeout=20 * server_kit.PATIENCE)
         try:
             with context(certificate).wrap_socket(sock, server_hostname='localhost') as sealed:
                 return tls_end.receive(sealed, 1000)
         except (ConnectionResetError, ssl.SSLEOFError, ssl.SSLZeroReturnError):
             return b''
-    assert heard(certificates[0]['good']) == f'SUCCESS {GOOD_NAME}'.encode()
-    assert heard(certificates[0]['stranger']) == heard(None) == b''
+    assert stream_response(certificates[0]['good']) == f'SUCCESS {GOOD_NAME}'.encode()
+    assert stream_response(certificates[0]['stranger']) == stream_response(None) == b''
 
 
 @pytest.mark.parametrize('name', ['open.test', 'OPEN.Test', 'open.test.'])

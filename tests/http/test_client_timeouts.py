@@ -88,7 +88,7 @@ def widen_slowly(served, transport, increment, seconds):
     while time.monotonic() - began < seconds and not client.responses[slow].over:
         client.h2.increment_flow_control_window(increment, slow)
         client.flush()
-        assert client.ask('/one.txt').status == 200
+        assert client.fetch('/one.txt').status == 200
         time.sleep(1)
     client.close()
     return client.responses[slow].reset, time.monotonic() - began

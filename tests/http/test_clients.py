@@ -67,7 +67,7 @@ def test_curl_parallel_downloads(curl, served, tmp_path):
             assert got == stream.read()
 
 
-def test_httpx_fetches(served, certificate):
+def test_httpx_fetches_files(served, certificate):
     import ssl
     context = ssl.create_default_context(cafile=certificate[0])
     with httpx.Client(verify=context, timeout=30 * server_kit.PATIENCE) as client:

@@ -65,53 +65,53 @@ def folder(base):
     return str(top)
 
 
-def events(talk):
+def events(peer):
     """Sends each event after the client has received the previous one: if the server delays an event, the test times out."""
-    talk.send(OK + 'Content-Type: text/event-stream\r\nCache-Control: no-cache\r\nX-Accel-Buffering: no\r\n\r\n')
+    peer.send(OK + 'Content-Type: text/event-stream\r\nCache-Control: no-cache\r\nX-Accel-Buffering: no\r\n\r\n')
     for number in range(5):
-        talk.send(f'data: event {number}\n\n')
-        assert talk.upstream.seen.acquire(timeout=20 * server_kit.PATIENCE)
+        peer.send(f'data: event {number}\n\n')
+        assert peer.upstream.seen.acquire(timeout=20 * server_kit.PATIENCE)
 
 
 def responds_with(head, body, piece=5000):
-    def script(talk):
-        talk.read_body()
-        talk.send(OK + head + '\r\n')
-        if talk.request.method == 'HEAD':
+    def script(peer):
+        peer.read_body()
+        peer.send(OK + head + '\r\n')
+        if peer.request.method == 'HEAD':
             return True
         for at in range(0, len(body), piece):
             part = body[at:at + piece]
-            talk.send(b'%x\r\n%s\r\n' % (len(part), part) if 'chunked' in head else part)
+            peer.send(b'%x\r\n%s\r\n' % (len(part), part) if 'chunked' in head else part)
         if 'chunked' in head:
-            talk.send('0\r\n\r\n')
+            peer.send('0\r\n\r\n')
         return True
     return script
 
 
-def bomb(talk):
+def bomb(peer):
     """A large body that compresses to very little."""
-    talk.send(OK + f'Content-Type: text/plain\r\nContent-Length: {BOMB}\r\n\r\n')
+    peer.send(OK + f'Content-Type: text/plain\r\nContent-Length: {BOMB}\r\n\r\n')
     piece = bytes(1 << 20)
     for _ in range(BOMB >> 20):
-        talk.send(piece)
+        peer.send(piece)
 
 
-def breaks(talk):
-    talk.send(OK + 'Content-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n1000\r\n' + 'x' * 4096 + '\r\n')
-    talk.reset()
+def breaks(peer):
+    peer.send(OK + 'Content-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n1000\r\n' + 'x' * 4096 + '\r\n')
+    peer.reset()
 
 
-def endless(talk):
-    talk.stream.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65536)
-    talk.stream.settimeout(1.5)
-    talk.send(OK + 'Content-Type: text/plain\r\nContent-Length: 10000000000\r\n\r\n')
+def endless(peer):
+    peer.stream.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65536)
+    peer.stream.settimeout(1.5)
+    peer.send(OK + 'Content-Type: text/plain\r\nContent-Length: 10000000000\r\n\r\n')
     block = os.urandom(65536)
     try:
-        while talk.upstream.sent < 400_000_000:
-            talk.upstream.sent += talk.stream.send(block)
+        while peer.upstream.sent < 400_000_000:
+            peer.upstream.sent += peer.stream.send(block)
     except (TimeoutError, OSError):
         pass
-    talk.upstream.stuck.set()
+    peer.upstream.stuck.set()
 
 
 SCRIPTS = {
@@ -219,8 +219,8 @@ def test_encoded_response_has_weak_etag(client):
 
 def test_head_has_the_fields_of_get(client):
     for target in ('/page.html', '/up/length'):
-        output = client.ask('HEAD', target, [('Accept-Encoding', 'br')])
-        got = client.ask('GET', target, [('Accept-Encoding', 'br')])
+        output = client.fetch('HEAD', target, [('Accept-Encoding', 'br')])
+        got = client.fetch('GET', target, [('Accept-Encoding', 'br')])
         same = {'date', 'transfer-encoding'}
         assert {k: v for k, v in output.headers.items() if k not in same} == {k: v for k, v in got.headers.items() if k not in same}
         assert 'content-length' not in output.headers
@@ -238,8 +238,8 @@ def test_server_sent_events_are_flushed(client, upstream, target, coding):
         expected = f'data: event {number}\n\n'.encode()
         while not plain.endswith(expected):
             size = int(client.line(), 16)
-            plain += decoder.feed(client.take(size))
-            assert client.take(2) == b'\r\n'
+            plain += decoder.feed(client.read_exactly(size))
+            assert client.read_exactly(2) == b'\r\n'
         upstream.seen.release()
     plain += decoder.feed(client.chunked())
     assert decoder.whole and plain == b''.join(b'data: event %d\n\n' % number for number in range(5))
@@ -253,9 +253,9 @@ def test_file_of_several_gib_is_encoded(client, folder, coding):
     assert client.head().headers['content-encoding'] == coding
     length = 0
     while (size := int(client.line(), 16)) > 0:
-        plain = decoder.feed(client.take(size))
+        plain = decoder.feed(client.read_exactly(size))
         got, length = zlib.crc32(plain, got), length + len(plain)
-        assert client.take(2) == b'\r\n'
+        assert client.read_exactly(2) == b'\r\n'
     assert client.line() == ''
     with open(os.path.join(folder, 'huge.txt'), 'rb') as stream:
         expected = zlib.crc32(stream.read())
@@ -302,7 +302,7 @@ def test_disconnected_clients_are_released(served, upstream):
         client = served.connect(promoted=False)
         client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: br, gzip;q=0.5\r\n\r\n')
         if count:
-            client.take(count)
+            client.read_exactly(count)
         client.close()
     client = served.connect()
     assert decode('gzip', fetch(client, '/page.html', 'gzip').body) == TEXT
@@ -328,8 +328,8 @@ def test_highly_compressible_body_is_bounded_in_time_and_memory(served, coding):
     assert client.head().headers['content-encoding'] == coding
     decoder, length, requests, most = Decoder(coding), 0, 0, 0
     while (size := int(client.line(), 16)) > 0:
-        length += len(decoder.feed(client.take(size)))
-        assert client.take(2) == b'\r\n'
+        length += len(decoder.feed(client.read_exactly(size)))
+        assert client.read_exactly(2) == b'\r\n'
         if requests < 20:
             assert other.get('/small.css').status == 200
             requests += 1

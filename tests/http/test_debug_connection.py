@@ -28,10 +28,10 @@ def test_chosen_http2_client_logs_frames(launch, loop, transport):
     served = launch_with(launch, loop, [OTHERS, '127.0.0.0/8'])(transport)
     before = len(lines(served))     # the server of an earlier case may be used again
     client = http2.connect(served.port, served.transport, TIMEOUT)
-    assert client.ask('/moved?secret', headers=[('authorization', 'Basic c2VjcmV0')]).status == 200
+    assert client.fetch('/moved?secret', headers=[('authorization', 'Basic c2VjcmV0')]).status == 200
     client.h2.ping(b'\1\2\3\4\5\6\7\x08')
-    assert client.ask('/cut').reset is not None
-    assert client.ask('/missing').status == 404
+    assert client.fetch('/cut').reset is not None
+    assert client.fetch('/missing').status == 404
     client.h2.close_connection(last_stream_id=0)
     client.flush()
     client.close()
@@ -79,7 +79,7 @@ def test_other_clients_log_no_debug_lines(launch, loop, transport, chosen):
     assert client.get('/missing', X_Real_IP='192.0.2.1').status == 404
     client.close()
     other = http2.connect(served.port, served.transport, TIMEOUT)
-    assert other.ask('/one.txt').status == 200
+    assert other.fetch('/one.txt').status == 200
     other.close()
     assert not lines(served) and not lines(served, 'info')
 
@@ -88,7 +88,7 @@ def test_error_log_level_debug_logs_frames(start):
     """error_log's level debug applies to all clients."""
     server = start(error_log={'path': 'error.log', 'level': 'debug'})
     client = http2.connect(server.plain)
-    assert client.ask('/one.txt').status == 200
+    assert client.fetch('/one.txt').status == 200
     client.close()
     wait_for(lambda: 'sent DATA, stream 1, 4 bytes, END_STREAM' in server.errors(), 'no frame in the log')
 
@@ -112,7 +112,7 @@ def test_unix_socket_clients_are_chosen(tmp_path, site, loop):
 
 
 @pytest.mark.parametrize('chosen', [True, False], ids=['chosen', 'others'])
-def test_streams(loop, tmp_path, certificate, chosen):
+def test_chosen_stream_clients_log_debug_lines(loop, tmp_path, certificate, chosen):
     """The same lines with and without TLS; the first upstream server refuses connections."""
     upstream, dead = UpstreamServer(lambda sock: sock.sendall(b'hello')), f'127.0.0.1:{server_kit.free_port()}'
     ports, http_port = [server_kit.free_port() for _ in range(2)], server_kit.free_port()

@@ -75,7 +75,7 @@ def test_pages_name_no_external_resource():
         assert text.count('<script') == 2 and text.count('<link') == 1, path
 
 
-def test_dark_mode(tmp_path):
+def test_dark_mode_has_a_dark_background(tmp_path):
     pixels = []
     for dark in (False, True):
         screenshot(f'file://{HTML}/index.html', tmp_path / f'{dark}.png', dark)

@@ -17,14 +17,14 @@ TIMEOUT = 20 * server_kit.PATIENCE
 
 
 @pytest.fixture
-def begin(certificate, tmp_path, loop, site):
+def start_server(certificate, tmp_path, loop, site):
     made, upstreams = [], []
 
-    def answer(talk):
-        talk.read_body()
-        body = f'upstream {talk.request.header("early-data")}'
-        status = '425 Too Early' if 'refused' in talk.request.target else '200 OK'
-        talk.send(f'HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n\r\n{body}')
+    def answer(peer):
+        peer.read_body()
+        body = f'upstream {peer.request.header("early-data")}'
+        status = '425 Too Early' if 'refused' in peer.request.target else '200 OK'
+        peer.send(f'HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n\r\n{body}')
         return True
 
     def starter(workers=2, **block):
@@ -75,8 +75,8 @@ def send_early_data(port, session, text, folder, later=''):
     return 'Early data was accepted' in message, message
 
 
-def test_request_in_early_data_gets_a_response(begin, tmp_path):
-    server = begin()
+def test_request_in_early_data_gets_a_response(start_server, tmp_path):
+    server = start_server()
     for _ in range(4):
         accepted, output = send_early_data(server.port, ticket(server, tmp_path / 'session'), request('/tell'), tmp_path)
         assert accepted and 'early=1 worker' in output and '200 OK' in output
@@ -84,8 +84,8 @@ def test_request_in_early_data_gets_a_response(begin, tmp_path):
     assert 'early= worker' in fetch_with_session(server.port, '-tls1_2', target='/tell')[1]
 
 
-def test_files_of_each_size_in_early_data(begin, tmp_path, site):
-    server = begin(workers=1)
+def test_files_of_each_size_in_early_data(start_server, tmp_path, site):
+    server = start_server(workers=1)
     for name in ('one.txt', '65536.bin', '1048576.bin'):
         accepted, output = send_early_data(server.port, ticket(server, tmp_path / 'session'), request(f'/{name}'), tmp_path)
         with open(os.path.join(site, name), 'rb') as stream:
@@ -95,45 +95,45 @@ def test_files_of_each_size_in_early_data(begin, tmp_path, site):
 
 @pytest.mark.parametrize('text', [request('/tell', 'POST', 'x=1'), request('/tell', 'DELETE'), request('/upstream/x', 'PUT', 'x'),
                                   request('/one.txt', 'GET', 'a body')])
-def test_unsafe_method_gets_425(begin, tmp_path, text):
-    server = begin(workers=1)
+def test_unsafe_method_gets_425(start_server, tmp_path, text):
+    server = start_server(workers=1)
     accepted, output = send_early_data(server.port, ticket(server, tmp_path / 'session'), text, tmp_path)
     assert accepted and '425 Too Early' in output and 'early=1' not in output
     assert 'This request was received before the connection was complete. Send it again.' in output
     assert not server.upstream.requests
 
 
-def test_upstream_servers_receive_early_data_field(begin, tmp_path):
-    server = begin(workers=1)
+def test_upstream_servers_receive_early_data_field(start_server, tmp_path):
+    server = start_server(workers=1)
     accepted, output = send_early_data(server.port, ticket(server, tmp_path / 'session'), request('/upstream/x'), tmp_path)
     assert accepted and 'upstream 1' in output
     accepted, output = send_early_data(server.port, ticket(server, tmp_path / 'session'), request('/upstream/refused'), tmp_path)
-    assert accepted and '425 Too Early' in output, 'what they say to it is passed on'
+    assert accepted and '425 Too Early' in output, 'the response of the server is forwarded'
     fetch_with_session(server.port, '-tls1_3', target='/upstream/y')
     assert [seen.all('early-data') for seen in server.upstream.requests] == [['1'], ['1'], []]
 
 
-def test_auth_request_receives_early_data_field(begin, tmp_path):
-    server = begin(workers=1)
+def test_auth_request_receives_early_data_field(start_server, tmp_path):
+    server = start_server(workers=1)
     accepted, output = send_early_data(server.port, ticket(server, tmp_path / 'session'), request('/guarded'), tmp_path)
     assert accepted and 'guarded' in output
     fetch_with_session(server.port, '-tls1_3', target='/guarded')
     assert [seen.all('early-data') for seen in server.upstream.requests] == [['1'], []]
 
 
-def test_off_rejects_early_data(begin, tmp_path):
-    server = begin(ssl_early_data='off')
+def test_off_rejects_early_data(start_server, tmp_path):
+    server = start_server(ssl_early_data='off')
     session = ticket(server, tmp_path / 'session')
     accepted, output = send_early_data(server.port, session, request('/tell'), tmp_path, later=request('/tell'))
     assert not accepted and 'early= worker' in output
 
 
-class Tap:
+class RecordingRelay:
     """Relays one connection and records the client's first flight, which ends with the early data."""
 
     def __init__(self, port):
         self.listener = socket.create_server(('127.0.0.1', 0))
-        self.port, self.target, self.flight, self.heard = self.listener.getsockname()[1], port, b'', False
+        self.port, self.target, self.flight, self.answered = self.listener.getsockname()[1], port, b'', False
         self.thread = threading.Thread(target=self.run)
         self.thread.start()
 
@@ -144,7 +144,7 @@ class Tap:
 
         def back():
             while piece := far.recv(65536):
-                self.heard = True
+                self.answered = True
                 near.sendall(piece)
             near.shutdown(socket.SHUT_WR)
         thread = threading.Thread(target=back)
@@ -171,10 +171,10 @@ def replay(port, flight):
         assert again.recv(65536).startswith(b'\x16\x03\x03'), 'a ServerHello'
 
 
-def test_replayed_early_data_is_rejected(begin, tmp_path):
+def test_replayed_early_data_is_rejected(start_server, tmp_path):
     """Every worker must reject the replayed early data, also after a reload."""
-    server = begin()
-    tap = Tap(server.port)
+    server = start_server()
+    tap = RecordingRelay(server.port)
     session = ticket(server, tmp_path / 'session')
     accepted, output = send_early_data(tap.port, session, request('/upstream/once'), tmp_path)
     tap.thread.join()
@@ -192,8 +192,8 @@ def test_replayed_early_data_is_rejected(begin, tmp_path):
     assert targets.count('/upstream/once') == 1 and targets.count('/upstream/last') == 4
 
 
-def test_connection_continues_after_early_data(begin, tmp_path):
-    server = begin(workers=1)
+def test_connection_continues_after_early_data(start_server, tmp_path):
+    server = start_server(workers=1)
     session = ticket(server, tmp_path / 'session')
     path = tmp_path / 'early'
     path.write_text(request('/tell', close=False))
@@ -220,10 +220,10 @@ def test_connection_continues_after_early_data(begin, tmp_path):
         assert hashlib.sha256(rest[-65536:]).digest() == hashlib.sha256(stream.read()).digest()
 
 
-def test_client_certificate_is_verified_in_early_data(begin, tmp_path):
+def test_client_certificate_is_verified_in_early_data(start_server, tmp_path):
     authority = Authority(str(tmp_path / 'authority'))
     certificate, key = authority.client('client')
-    server = begin(workers=1, ssl_verify_client='on', ssl_client_certificate=authority.certificate,
+    server = start_server(workers=1, ssl_verify_client='on', ssl_client_certificate=authority.certificate,
                    location={'= /tell': {'return': '200 "early=$ssl_early_data worker $ssl_client_verify;"'}})
     shows = ('-cert', certificate, '-key', key)
     accepted, output = send_early_data(server.port, ticket(server, tmp_path / 'session', *shows), request('/tell'), tmp_path)
@@ -238,10 +238,10 @@ WRONG = [({'ssl_session_tickets': 'off'}, 'ssl_early_data cannot be used without
 
 
 @pytest.mark.parametrize('block, words', WRONG)
-def test_invalid_configurations_are_refused(begin, tmp_path, block, words):
+def test_invalid_configurations_are_refused(start_server, tmp_path, block, words):
     if 'ssl_session_ticket_key' in block:
         (tmp_path / 'ticket.key').write_bytes(os.urandom(80))
         block = {'ssl_session_ticket_key': str(tmp_path / 'ticket.key')}
     with pytest.raises(RuntimeError) as error:
-        begin(**block)
+        start_server(**block)
     assert re.search(r'sluice.yaml:\d+:\d+: error: ' + words, str(error.value)), str(error.value)

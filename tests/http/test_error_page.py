@@ -18,38 +18,38 @@ def served(launch, loop, transport):
         'security_headers': 'strict', 'location': {'/': {}, '/closed': {'deny': 'all'}, '/own': {'return': '418'}}})
 
 
-def ask(served, target, accept=None):
+def fetch(served, target, accept=None):
     client = served.connect()
     try:
-        return client.ask('GET', target, [('Accept', accept)] if accept else [])
+        return client.fetch('GET', target, [('Accept', accept)] if accept else [])
     finally:
         client.close()
 
 
 def test_error_page_in_each_form(served):
-    page = ask(served, '/nowhere', 'text/html,application/xhtml+xml,*/*;q=0.8')
+    page = fetch(served, '/nowhere', 'text/html,application/xhtml+xml,*/*;q=0.8')
     assert page.status == 404 and page.headers['content-type'] == 'text/html; charset=utf-8'
     assert page.headers['vary'] == 'Accept'
-    text = ask(served, '/nowhere', 'text/plain')
+    text = fetch(served, '/nowhere', 'text/plain')
     assert text.body.splitlines()[:2] == [b'404 Not Found', b'This server has no page at this address.']
     for kind in ('application/json', 'application/problem+json'):
-        answer = ask(served, '/nowhere', kind)
+        answer = fetch(served, '/nowhere', kind)
         assert answer.headers['content-type'] == kind
         described = json.loads(answer.body)
         assert (described['status'], described['title']) == (404, 'Not Found') and re.fullmatch('[0-9a-f]{32}', described['request_id'])
-    assert ask(served, '/own', 'application/json').status == 418
+    assert fetch(served, '/own', 'application/json').status == 418
 
 
 def test_request_id_of_the_page_is_logged(served):
-    described = json.loads(ask(served, '/closed', 'application/json').body)
+    described = json.loads(fetch(served, '/closed', 'application/json').body)
     assert f'id: {described["request_id"]}' in served.server.errors()
     wait_for(lambda: f'/closed|403|{described["request_id"]}' in server_kit.read_text(served.server.access_path), 'the access log')
-    again = json.loads(ask(served, '/closed', 'application/json').body)
+    again = json.loads(fetch(served, '/closed', 'application/json').body)
     assert again['request_id'] != described['request_id']
 
 
 def test_policy_permits_the_style(served):
-    page = ask(served, '/nowhere')
+    page = fetch(served, '/nowhere')
     style = re.search(b'<style>(.*)</style>', page.body, re.S).group(1)
     expected = base64.b64encode(hashlib.sha256(style).digest()).decode()
     assert f"style-src 'sha256-{expected}'" in page.headers['content-security-policy']
@@ -63,11 +63,11 @@ def test_policy_of_the_page_replaces_that_of_the_server(launch, loop, transport,
     only that of the site."""
     served = launch(loop, transport, server={'add_header': "Content-Security-Policy \"default-src 'self'\" always", 'location': {
         '/': {}, '/list/': {'alias': served_root(launch, loop, transport), 'autoindex': 'on', 'index': 'none.html'}, '/said': {'return': '200 x'}}})
-    page = ask(served, target, 'text/html')
+    page = fetch(served, target, 'text/html')
     policy = page.headers['content-security-policy']
     assert b'<style>' in page.body and "style-src 'sha256-" in policy and "default-src 'self'" not in policy
-    assert ask(served, '/said').headers['content-security-policy'] == "default-src 'self'"
-    assert ask(served, '/nowhere', 'text/plain').headers['content-security-policy'] == "default-src 'self'"
+    assert fetch(served, '/said').headers['content-security-policy'] == "default-src 'self'"
+    assert fetch(served, '/nowhere', 'text/plain').headers['content-security-policy'] == "default-src 'self'"
 
 
 def served_root(launch, loop, transport):
@@ -75,11 +75,11 @@ def served_root(launch, loop, transport):
 
 
 def test_title_is_the_reason_phrase(served):
-    assert b'404</b> Not Found' in ask(served, '/nowhere', 'text/html').body
+    assert b'404</b> Not Found' in fetch(served, '/nowhere', 'text/html').body
 
 
 def test_page_contains_no_request_data(served):
-    page = ask(served, '/%3Cscript%3Ealert(1)%3C/script%3E?<img>"\'')
+    page = fetch(served, '/%3Cscript%3Ealert(1)%3C/script%3E?<img>"\'')
     assert page.status in (400, 404)
     assert b'alert' not in page.body and b'<img' not in page.body
 
@@ -100,7 +100,7 @@ def test_refused_request_heads_get_a_page(served):
 def test_large_error_page_is_sent_by_the_chosen_path(launch, loop, transport, site):
     """A large error page is sent in the same way as a file."""
     served = launch(loop, transport, server={'error_page': '404 /1048576.bin'})
-    page = ask(served, f'/nowhere/{transport}')
+    page = fetch(served, f'/nowhere/{transport}')
     with open(os.path.join(site, '1048576.bin'), 'rb') as stream:
         assert page.status == 404 and page.body == stream.read()
     row = served.server.access_for(f'/nowhere/{transport}')[-1]

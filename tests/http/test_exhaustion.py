@@ -33,7 +33,7 @@ def hold_requests(port, count, field):
     return held
 
 
-def test_descriptors(start, loop):
+def test_clients_are_rejected_without_free_descriptors(start, loop):
     """Clients in the middle of a request hold all descriptors: none can be reclaimed, and other clients are rejected."""
     server = start(loop, wait=False, worker_processes=2, http={'client_header_timeout': '60s'})
     server.command_prefix = ['prlimit', '--nofile=100:100']
@@ -52,7 +52,7 @@ def test_descriptors(start, loop):
 
 
 @PLAIN_BUILD
-def test_memory(start, loop):
+def test_failed_allocations_leave_the_worker_running(start, loop):
     """RLIMIT_AS of a running worker: allocations fail, and the worker continues to run."""
     server = start(loop, user='root root', http={'open_file_cache': 'off', 'large_client_header_buffers': '8 64k'})
     worker, = server.workers()
@@ -237,7 +237,7 @@ def read_slowly(port, target):
 
 def send_body(port, target):
     client = http1.connect(port, timeout=60 * server_kit.PATIENCE)
-    response = client.ask('POST', target, [], BODY)
+    response = client.fetch('POST', target, [], BODY)
     client.close()
     return response.status == 200 and response.body == BODY
 
@@ -459,7 +459,7 @@ def resident_kib(pid):
     return int(re.search(r'VmRSS:\s+(\d+)', server_kit.read_text(f'/proc/{pid}/status')).group(1))
 
 
-def test_slow_clients(start, loop, big):
+def test_slow_clients_do_not_delay_others(start, loop, big):
     """Half of the clients send a request byte by byte, the others do not read their response. Two workers, and several client processes."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if limit < SLOW * 2 // 3 + 200:                      # the kernel chooses the worker of each connection

@@ -66,7 +66,7 @@ def made(tmp_path_factory):
     return path, ports
 
 
-def ask(made, path, host='one.test', scheme='http'):
+def fetch(made, path, host='one.test', scheme='http'):
     configuration, ports = made
     port = ports['port' if scheme == 'http' else 'secure']
     done = explain('--format', 'json', '-c', configuration, f'{scheme}://{host}:{port}{path}')
@@ -83,8 +83,8 @@ def summary(explained):
     return [(step['location'], [(module['module'], module['does']) for module in step['modules']]) for step in explained['steps']]
 
 
-def test_static_file(made):
-    output = ask(made, '/one.txt')
+def test_explain_names_server_location_and_file(made):
+    output = fetch(made, '/one.txt')
     assert output['server'] == {'name': 'one.test', 'file': str(made[0]), 'line': line_of(made, 'listen:'), 'column': 7,
                               'why': 'its server_name matches the host'}
     assert output['location']['name'] == '/' and output['location']['line'] == line_of(made, '/: {index')
@@ -95,11 +95,11 @@ def test_static_file(made):
 
 
 def test_directive_positions(made):
-    output = ask(made, '/style.css')
+    output = fetch(made, '/style.css')
     assert output['location']['name'] == '~ \\.css$'
     assert [(row['name'], row['value'], row['line']) for row in output['directives'] if row['name'] in ('root', 'expires', 'add_header')] == [
         ('expires', '1d', line_of(made, '~ \\.css$')), ('root', 'www', line_of(made, 'root: www')), ('add_header', 'X-All 1', line_of(made, 'X-All'))]
-    stop = [step for step in ask(made, '/new/x')['steps'] if step['location'] == '/new/'][0]
+    stop = [step for step in fetch(made, '/new/x')['steps'] if step['location'] == '/new/'][0]
     tried = [module for module in stop['modules'] if module['module'] == 'try_files'][0]
     assert [(row['name'], row['value'], row['line']) for row in tried['directives']] == [
         ('try_files', ['$uri', '/one.txt'], line_of(made, '/new/:'))]
@@ -109,7 +109,7 @@ def test_directive_positions(made):
 
 
 def test_rewritten_request(made):
-    output = ask(made, '/old/thing')
+    output = fetch(made, '/old/thing')
     paths = [step['path'] for step in output['steps']]
     assert paths[0] == '/old/thing' and paths[-1] == '/one.txt'
     rewritten = [module for step in output['steps'] for module in step['modules'] if module['module'] == 'rewrite'][0]
@@ -117,19 +117,19 @@ def test_rewritten_request(made):
     assert output['answer']['status'] == 200
 
 
-def test_error_page(made):
-    output = ask(made, '/nowhere')
+def test_explain_names_the_file_of_the_error_page(made):
+    output = fetch(made, '/nowhere')
     assert output['answer']['status'] == 404 and output['answer']['file'].endswith('/www/missing.html')
 
 
 def test_matching_when_condition(made):
-    output = ask(made, '/one.txt?old=yes')
+    output = fetch(made, '/one.txt?old=yes')
     assert output['answer']['status'] == 410
     assert '$is_old' in [step['location'] for step in output['steps']]
 
 
 def test_upstream_servers_get_no_request(made):
-    output = ask(made, '/app/users')
+    output = fetch(made, '/app/users')
     does = dict(summary(output)[-1][1])
     assert 'assumed to allow' in does['auth_request'] and 'skipped' in does['proxy']
     assert output['answer']['by'] == 'the upstream server, which was not contacted' and 'status' not in output['answer']
@@ -142,12 +142,12 @@ def test_refusal_reason_is_printed(made):
 
 
 def test_status_444_closes_the_connection(made):
-    assert ask(made, '/cut')['answer']['by'] == 'no module: the connection is closed'
+    assert fetch(made, '/cut')['answer']['by'] == 'no module: the connection is closed'
 
 
 def test_server_name_selects_the_server(made):
-    assert ask(made, '/', host='a.two.test')['server']['name'] == '*.two.test'
-    output = ask(made, '/', host='unknown.test')['server']
+    assert fetch(made, '/', host='a.two.test')['server']['name'] == '*.two.test'
+    output = fetch(made, '/', host='unknown.test')['server']
     assert output['name'] == '(the default one)' and 'is the first one' in output['why']
 
 
@@ -157,7 +157,7 @@ def test_regular_expression_names_select_the_server(tmp_path, host, name, why):
     path, port = tmp_path / 'sluice.yaml', server_kit.free_port()
     path.write_text(f'http:\n  server:\n    - {{listen: {port}, server_name: ["~^x$", "~^a\\\\d\\\\.test$"], return: 204}}\n'
                     f'    - {{listen: {port}, server_name: c.test, return: 204}}\n')
-    output = ask((path, {'port': port}), '/', host=host)['server']
+    output = fetch((path, {'port': port}), '/', host=host)['server']
     assert output['name'] == name and why in output['why']
 
 
@@ -165,11 +165,11 @@ def test_listener_with_proxy_protocol(tmp_path):
     """The request of explain needs no PROXY protocol header, which a client would have to send."""
     path, port = tmp_path / 'sluice.yaml', server_kit.free_port()
     path.write_text(f'http: {{server: {{listen: {port} proxy_protocol, return: 204}}}}\n')
-    assert ask((path, {'port': port}), '/')['answer']['status'] == 204
+    assert fetch((path, {'port': port}), '/')['answer']['status'] == 204
 
 
 def test_fragment_is_removed_from_the_target(made):
-    output = ask(made, '/one.txt#here')
+    output = fetch(made, '/one.txt#here')
     assert output['answer']['status'] == 200 and output['steps'][0]['path'] == '/one.txt'
 
 
@@ -178,15 +178,15 @@ def test_option_g_applies(made):
     assert done.returncode == 0 and 'status: 410' in done.stdout, done.stderr
 
 
-def test_https_target(made):
-    output = ask(made, '/scheme', host='secure.test', scheme='https')
+def test_explain_uses_the_server_of_an_https_target(made):
+    output = fetch(made, '/scheme', host='secure.test', scheme='https')
     assert output['answer']['status'] == 200 and output['location']['name'] == '/scheme'
-    redirect = ask(made, '/folder', host='secure.test', scheme='https')
+    redirect = fetch(made, '/folder', host='secure.test', scheme='https')
     assert redirect['answer']['headers']['Location'] == f'https://secure.test:{made[1]["secure"]}/folder/'
 
 
 def test_access_log_is_not_created(made):
-    ask(made, '/one.txt')
+    fetch(made, '/one.txt')
     assert not (made[0].parent / 'access.log').exists()
 
 
@@ -216,9 +216,9 @@ def running(made):
 @pytest.mark.parametrize('path', PATHS)
 def test_output_equals_the_server_response(made, running, path):
     client = http1.connect(running)
-    served = client.ask('GET', path, [('Host', f'one.test:{running}'), ('Connection', 'close')])
+    served = client.fetch('GET', path, [('Host', f'one.test:{running}'), ('Connection', 'close')])
     client.close()
-    output = ask(made, path)['answer']
+    output = fetch(made, path)['answer']
     assert output['status'] == served.status
     changing = {'date', 'server', 'connection', 'content-length', 'transfer-encoding', 'keep-alive', 'expires'}
     shown = {name.lower(): value for name, value in output['headers'].items() if name.lower() not in changing}

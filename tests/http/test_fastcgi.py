@@ -49,7 +49,7 @@ def client(proxy):
 
 
 def test_request_reaches_the_application(client, proxy, application):
-    response = client.ask('GET', '/dir/a.php?x=1%202&y', [('X-Made-By', 'me'), ('Cookie', 'a=1'), ('Cookie', 'b=2'), ('Proxy', 'http://evil/'),
+    response = client.fetch('GET', '/dir/a.php?x=1%202&y', [('X-Made-By', 'me'), ('Cookie', 'a=1'), ('Cookie', 'b=2'), ('Proxy', 'http://evil/'),
                                                          ('X-Forwarded-For', '1.2.3.4'), ('X-Two', '1'), ('X-Two', '2')])
     assert response.status == 200 and response.body == b'ok' and response.headers['content-type'] == 'text/plain'
     params = application.requests[-1].params
@@ -69,7 +69,7 @@ def test_request_reaches_the_application(client, proxy, application):
 
 def test_request_fields_become_parameters(client, application):
     fields = [(f'X-{number % 400}', str(number)) for number in range(900)]
-    assert client.ask('GET', '/a.php', fields).status == 200
+    assert client.fetch('GET', '/a.php', fields).status == 200
     params = application.requests[-1].params
     assert {name: value for name, value in params.items() if name.startswith('HTTP_X_') and name != 'HTTP_X_FORWARDED_FOR'} == {
         f'HTTP_X_{number}': ', '.join(str(value) for value in range(number, 900, 400)) for number in range(400)}
@@ -87,7 +87,7 @@ def underscore_server(launch, application):
 def test_underscores_do_not_forge_parameters(underscore_server, loop, transport, application, trusted):
     client = underscore_server(loop, transport, trusted).connect()
     fields = [('X_Forwarded_For', '1.2.3.4'), ('x_real_ip', '1.2.3.4'), ('Content_Length', '7'), ('X_Own', '1'), ('X-Forwarded-Host', 'told')]
-    assert client.ask('GET', '/a.php', fields).status == 200
+    assert client.fetch('GET', '/a.php', fields).status == 200
     client.close()
     params = application.requests[-1].params
     assert params['HTTP_X_OWN'] == '1' and params.get('HTTP_X_FORWARDED_HOST') == ('told' if trusted else None)
@@ -98,7 +98,7 @@ def test_underscores_do_not_forge_parameters(underscore_server, loop, transport,
 @pytest.mark.parametrize('trusted', [False, True])
 def test_x_forwarded_for_equals_that_of_proxy_pass(underscore_server, loop, transport, application, trusted):
     client = underscore_server(loop, transport, trusted).connect()
-    assert client.ask('GET', '/a.php', [('X-Forwarded-For', '1.2.3.4, 5.6.7.8'), ('X-Forwarded-For', '9.9.9.9')]).status == 200
+    assert client.fetch('GET', '/a.php', [('X-Forwarded-For', '1.2.3.4, 5.6.7.8'), ('X-Forwarded-For', '9.9.9.9')]).status == 200
     client.close()
     params = application.requests[-1].params
     assert params['HTTP_X_FORWARDED_FOR'] == ('1.2.3.4, 5.6.7.8, 9.9.9.9, 127.0.0.1' if trusted else '127.0.0.1')
@@ -108,7 +108,7 @@ def test_underscored_field_does_not_override(underscore_server, loop, transport,
     """X-User and X_User have the same variable; it gets the value of the field with dashes, in either order."""
     client = underscore_server(loop, transport, False).connect()
     fields = [('X_User', 'evil'), ('X-User', 'good'), ('X-Role', 'good'), ('X_Role', 'evil'), ('X_Two', '1'), ('X_Two', '2')]
-    assert client.ask('GET', '/a.php', fields).status == 200
+    assert client.fetch('GET', '/a.php', fields).status == 200
     client.close()
     params = application.requests[-1].params
     assert (params['HTTP_X_USER'], params['HTTP_X_ROLE'], params['HTTP_X_TWO']) == ('good', 'good', '1, 2')
@@ -136,14 +136,14 @@ def test_fastcgi_split_path_info_divides_the_path(client, proxy, application, pa
 
 def test_parameters_of_several_records(client, application):
     long = 'v' * 7000
-    assert client.ask('GET', '/long', [(f'X-Long-{number}', long) for number in range(4)]).status == 200
+    assert client.fetch('GET', '/long', [(f'X-Long-{number}', long) for number in range(4)]).status == 200
     assert all(application.requests[-1].params[f'HTTP_X_LONG_{number}'] == long for number in range(4))
 
 
 @pytest.mark.parametrize('path', ['/body', '/kept'])
 @pytest.mark.parametrize('size', [1, 65535, 65536, 500_000])
 def test_request_body_is_forwarded(client, application, path, size):
-    assert client.ask('POST', path, [('Content-Type', 'x/y')], body=BIG[:size]).status == 200
+    assert client.fetch('POST', path, [('Content-Type', 'x/y')], body=BIG[:size]).status == 200
     requested = application.requests[-1]
     assert requested.body == BIG[:size] and requested.params['CONTENT_LENGTH'] == str(size) and requested.params['CONTENT_TYPE'] == 'x/y'
 
@@ -255,7 +255,7 @@ def test_response_divided_at_each_position(client, application):
 
 
 def test_head_response_has_no_body(client):
-    response = client.ask('HEAD', '/big')
+    response = client.fetch('HEAD', '/big')
     assert response.status == 200 and response.body == b''
     assert client.get('/alive').status == 200
 
@@ -271,7 +271,7 @@ def test_hidden_fields_and_variable_targets(client, proxy, application):
     application.answers['/intercepted'] = out(b'Status: 404\r\n\r\nnot this') + end()
     response = client.get('/intercepted')
     assert response.status == 404 and response.body == b'instead'
-    assert client.ask('POST', '/limited', body=b'x' * 11).status == 413
+    assert client.fetch('POST', '/limited', body=b'x' * 11).status == 413
 
 
 # PHP-FPM.
@@ -280,7 +280,7 @@ def test_upstream_connections_are_reused(client, application):
     client.get('/kept')
     before = application.connections
     for size in (0, 10, 100_000):
-        assert client.ask('POST', '/kept', body=b'x' * size).status == 200
+        assert client.fetch('POST', '/kept', body=b'x' * size).status == 200
         assert application.requests[-1].keep and len(application.requests[-1].body) == size
     application.answers['/kept/padded'] = out(GOOD + b'padded', padding=200) + record(END, struct.pack('!IB3x', 0, 0), padding=100)
     assert client.get('/kept/padded').body == b'padded'
@@ -354,15 +354,15 @@ def test_php_fpm_serves_scripts(with_php, php):
     client = with_php.connect()
     response = client.get('/hello.php?who=world')
     assert response.body == b'hello world' and response.headers['x-made'] == 'php' and response.headers['content-type'].startswith('text/html')
-    assert client.ask('POST', '/form.php', [('Content-Type', 'application/x-www-form-urlencoded')], body=b'a=b%20c').body == \
+    assert client.fetch('POST', '/form.php', [('Content-Type', 'application/x-www-form-urlencoded')], body=b'a=b%20c').body == \
         f'b c|POST|{php}/form.php'.encode()
-    assert client.ask('POST', '/echo.php', [('Content-Type', 'x/y')], body=BIG).body.startswith(f'{len(BIG)} '.encode())
+    assert client.fetch('POST', '/echo.php', [('Content-Type', 'x/y')], body=BIG).body.startswith(f'{len(BIG)} '.encode())
     assert client.get('/missing.php').status == 404
     assert client.get('/no-such.php').status == 404
     assert client.get('/moved.php').status == 302
     assert client.get('/long.php').body == b'x' * 2_000_000
     assert client.get('/buffered/x').body == b'x' * 2_000_000
-    assert client.ask('HEAD', '/hello.php').status == 200
+    assert client.fetch('HEAD', '/hello.php').status == 200
     assert client.get('/warns.php').body == b'ok'
     wait_for(lambda: 'a word for the log' in with_php.server.errors(), 'the log has nothing')
     client.close()
@@ -371,11 +371,11 @@ def test_php_fpm_serves_scripts(with_php, php):
 def test_php_fpm_concurrent_requests(with_php):
     results = {}
 
-    def ask(number):
+    def fetch(number):
         client = with_php.connect()
         results[number] = [client.get(f'/hello.php?who={number}').body for _ in range(5)]
         client.close()
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(12)]
+    threads = [threading.Thread(target=fetch, args=(number,)) for number in range(12)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -389,6 +389,6 @@ def test_php_fpm_connections_are_reused(launch, loop, transport, php):
     client = launch(loop, transport, http={'upstream': group}, server={'root': str(php), 'location': {
         '/': {'fastcgi_pass': 'php', 'fastcgi_keep_conn': 'on'}}}).connect()
     assert len({client.get('/pid.php').body for _ in range(10)}) == 1
-    assert client.ask('POST', '/echo.php', [('Content-Type', 'x/y')], body=BIG).body.startswith(f'{len(BIG)} '.encode())
+    assert client.fetch('POST', '/echo.php', [('Content-Type', 'x/y')], body=BIG).body.startswith(f'{len(BIG)} '.encode())
     assert client.get('/hello.php?who=kept').body == b'hello kept'
     client.close()

@@ -61,8 +61,8 @@ def test_trailers_follow_the_last_chunk(served):
 
 
 def test_cors_preflight_and_origin(client):
-    response = client.ask('OPTIONS', '/ten.txt', [('Origin', 'https://app.test'), ('Access-Control-Request-Method', 'POST')])
+    response = client.fetch('OPTIONS', '/ten.txt', [('Origin', 'https://app.test'), ('Access-Control-Request-Method', 'POST')])
     assert response.status == 204 and response.headers['access-control-allow-methods'] == 'GET, HEAD, POST'
-    response = client.ask('GET', '/ten.txt', [('Origin', 'https://other.test')])
+    response = client.fetch('GET', '/ten.txt', [('Origin', 'https://other.test')])
     assert response.status == 200 and 'access-control-allow-origin' not in response.headers
     assert client.alive()

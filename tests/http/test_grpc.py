@@ -102,24 +102,24 @@ def status(answer):
     return dict(answer.trailers or answer.headers.items())['grpc-status']
 
 
-def test_unary_call(client, upstream):
+def test_unary_call_returns_message_and_trailers(client, upstream):
     text = message(b'x' * 100000)
-    answer = client.ask('/echo/Unary', method='POST', headers=CALL, body=text)
+    answer = client.fetch('/echo/Unary', method='POST', headers=CALL, body=text)
     assert (answer.status, bytes(answer.body), answer.trailers) == (200, text, DONE)
     assert answer.headers['content-type'] == 'application/grpc' and 'content-length' not in answer.headers
     seen = upstream.last()
     assert [seen.header(name) for name in (':method', ':scheme', 'te', 'grpc-timeout', 'content-type')] == \
         ['POST', 'http', 'trailers', '60S', 'application/grpc']
-    answer = client.ask('/echo/Many', method='POST', headers=CALL, body=message(b''))
+    answer = client.fetch('/echo/Many', method='POST', headers=CALL, body=message(b''))
     assert bytes(answer.body) == b''.join(message(str(i).encode()) for i in range(100)) and status(answer) == '0'
-    client.ask('/echo/Set?x=1', method='POST', headers=CALL, body=b'')
+    client.fetch('/echo/Set?x=1', method='POST', headers=CALL, body=b'')
     assert upstream.last().header('x-own') == '1' and upstream.connections == 1
 
 
-def test_local_address(serve, upstream):
+def test_grpc_bind_sets_the_local_address(serve, upstream):
     client = http2.connect(serve({'/': {'grpc_pass': f'127.0.0.1:{upstream.port}', 'grpc_bind': '127.0.0.7'}}), 'plain', TIMEOUT)
-    assert status(client.ask('/echo/Unary', method='POST', headers=CALL, body=message(b''))) == '0'
-    assert [talk.sock.getpeername()[0] for talk in upstream.talks] == ['127.0.0.7']
+    assert status(client.fetch('/echo/Unary', method='POST', headers=CALL, body=message(b''))) == '0'
+    assert [peer.sock.getpeername()[0] for peer in upstream.peers] == ['127.0.0.7']
     client.close()
 
 
@@ -136,13 +136,13 @@ def test_bidirectional_messages(client):
 
 
 def test_trailers_only_response(client):
-    answer = client.ask('/echo/Fails', method='POST', headers=CALL, body=message(b''))
+    answer = client.fetch('/echo/Fails', method='POST', headers=CALL, body=message(b''))
     assert (answer.status, answer.body, answer.headers['grpc-status'], answer.headers['grpc-message']) == (200, b'', '5', 'none')
     assert not answer.trailers
 
 
 def test_server_reset_is_forwarded(client):
-    answer = client.ask('/echo/Breaks', method='POST', headers=CALL, body=message(b''))
+    answer = client.fetch('/echo/Breaks', method='POST', headers=CALL, body=message(b''))
     assert answer.reset == http2.CANCEL and not answer.trailers and message(b'part').startswith(bytes(answer.body))
 
 
@@ -152,23 +152,23 @@ def test_client_reset_is_forwarded(client, upstream):
     client.h2.reset_stream(stream, http2.CANCEL)
     client.flush()
     wait_for(lambda: upstream.last().reset_code == http2.CANCEL, 'the cancellation')
-    assert status(client.ask('/echo/Unary', method='POST', headers=CALL, body=message(b''))) == '0' and upstream.connections == 1
+    assert status(client.fetch('/echo/Unary', method='POST', headers=CALL, body=message(b''))) == '0' and upstream.connections == 1
 
 
 @pytest.mark.parametrize('path, code', [('/down', '14'), ('/echo/Never', '4')])
 def test_errors_become_grpc_status(client, path, code):
-    answer = client.ask(path, method='POST', headers=CALL, body=message(b''))
+    answer = client.fetch(path, method='POST', headers=CALL, body=message(b''))
     assert (answer.status, answer.headers['content-type'], answer.headers['grpc-status']) == (200, 'application/grpc', code)
     assert not answer.body and not answer.trailers
-    assert client.ask(path, method='POST', body=message(b'')).status in (502, 504), 'not a gRPC call'
+    assert client.fetch(path, method='POST', body=message(b'')).status in (502, 504), 'not a gRPC call'
 
 
 def test_codes_of_streams_without_a_response(client):
     codes = {'/cancelled': '1', '/calm': '8', '/fault': '14'}
-    assert {path: status(client.ask(path, method='POST', headers=CALL, body=message(b''))) for path in codes} == codes
+    assert {path: status(client.fetch(path, method='POST', headers=CALL, body=message(b''))) for path in codes} == codes
 
 
-def test_grpcs_upstream(serve, base):
+def test_grpcs_pass_verifies_the_upstream_server(serve, base):
     (base / 'inner-grpc').mkdir(exist_ok=True)
     inner = site_kit.make_certificate(str(base / 'inner-grpc'), name='inner', names=('localhost',))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -177,8 +177,8 @@ def test_grpcs_upstream(serve, base):
     group = {'upstream': {'localhost': {'server': f'127.0.0.1:{upstream.port}'}}}
     port = serve({'/': {'grpc_pass': 'grpcs://localhost', 'grpc_ssl_trusted_certificate': inner[0]}, '/echo/Many': {'grpc_pass': 'grpcs://localhost'}}, group)
     client = http2.connect(port, 'plain', TIMEOUT)
-    assert status(client.ask('/echo/Unary', method='POST', headers=CALL, body=message(b'x'))) == '0'
-    assert status(client.ask('/echo/Many', method='POST', headers=CALL, body=message(b'x'))) == '14', 'not trusted'
+    assert status(client.fetch('/echo/Unary', method='POST', headers=CALL, body=message(b'x'))) == '0'
+    assert status(client.fetch('/echo/Many', method='POST', headers=CALL, body=message(b'x'))) == '14', 'not trusted'
     client.close()
     upstream.stop()
     assert upstream.last().header(':scheme') == 'https'

@@ -39,7 +39,7 @@ def upstream_port(programs):
 
 
 @pytest.mark.parametrize('case', CASES)
-def test_case(launch, loop, transport, certificate, programs, upstream_port, case):
+def test_interop_case_succeeds(launch, loop, transport, certificate, programs, upstream_port, case):
     served = launch(loop, transport, server={'location': {'/': {'grpc_pass': f'grpc://127.0.0.1:{upstream_port}'}}, 'client_max_body_size': 0})
     tls = [] if transport == 'plain' else ['-use_tls', '-use_test_ca', '-ca_file', certificate[0], '-server_host_override', 'localhost']
     done = subprocess.run([os.path.join(programs, 'client'), '-server_host', '127.0.0.1', '-server_port', str(served.port), '-test_case', case, *tls],

@@ -53,8 +53,8 @@ class Shop:
         self.conf.write_text(replaced(self.conf.read_text(), self.places))
         self.status, self.report = import_file(self.conf, self.yaml)
 
-    def ask(self, target, method='GET', tls=True, host=HOST):
-        return self.run.ask(target, method, host=host, port=self.tls if tls else self.plain, tls=tls)
+    def fetch(self, target, method='GET', tls=True, host=HOST):
+        return self.run.fetch(target, method, host=host, port=self.tls if tls else self.plain, tls=tls)
 
 
 @pytest.fixture(scope='module')
@@ -105,7 +105,7 @@ FIELDS = ('location', 'x-frame-options', 'cache-control')
 
 def responses(shop):
     """Of built-in pages, the text and its type differ."""
-    found = [shop.ask('/a?b', tls=False), shop.ask('/', tls=False, host=f'www.{HOST}'), *(shop.ask(*request) for request in REQUESTS)]
+    found = [shop.fetch('/a?b', tls=False), shop.fetch('/', tls=False, host=f'www.{HOST}'), *(shop.fetch(*request) for request in REQUESTS)]
     return [(response.status, *(response.headers.get(name) for name in FIELDS),
              (response.headers['content-type'], response.body) if response.status == 200 else None) for response in found]
 
@@ -121,7 +121,7 @@ def test_same_responses(shop):
     sluice = RunningServer([SLUICE, '-c', str(shop.yaml)], [shop.plain, shop.tls], shop.folder / 'sluice.log')
     try:
         assert responses(shop) == expected
-        legacy = shop.ask('/legacy/x')
+        legacy = shop.fetch('/legacy/x')
         assert (legacy.status, legacy.body) == (503, b'down')       # the mark, through error_page
     finally:
         sluice.stop()

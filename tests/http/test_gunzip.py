@@ -23,28 +23,28 @@ def length(body):
     return f'{HEAD}Content-Length: {len(body)}\r\n'
 
 
-def part(talk):
-    talk.read_body()
-    talk.send('HTTP/1.1 206 Partial Content\r\n' + length(PACKED[5:10]) + f'Content-Range: bytes 5-9/{len(PACKED)}\r\n\r\n')
-    talk.send(PACKED[5:10])
+def part(peer):
+    peer.read_body()
+    peer.send('HTTP/1.1 206 Partial Content\r\n' + length(PACKED[5:10]) + f'Content-Range: bytes 5-9/{len(PACKED)}\r\n\r\n')
+    peer.send(PACKED[5:10])
     return True
 
 
-def error(talk):
-    talk.read_body()
-    talk.send('HTTP/1.1 503 Busy\r\n' + length(PACKED) + '\r\n')
-    talk.send(PACKED)
+def error(peer):
+    peer.read_body()
+    peer.send('HTTP/1.1 503 Busy\r\n' + length(PACKED) + '\r\n')
+    peer.send(PACKED)
     return True
 
 
-def flushed(talk):
+def flushed(peer):
     """Sends each event after the client has received the previous one."""
     stream = gzip.zlib.compressobj(6, gzip.zlib.DEFLATED, 31)
-    talk.send(OK + 'Content-Type: text/event-stream\r\nContent-Encoding: gzip\r\nX-Accel-Buffering: no\r\n\r\n')
+    peer.send(OK + 'Content-Type: text/event-stream\r\nContent-Encoding: gzip\r\nX-Accel-Buffering: no\r\n\r\n')
     for number in range(5):
-        talk.send(stream.compress(b'data: event %d\n\n' % number) + stream.flush(gzip.zlib.Z_SYNC_FLUSH))
-        assert talk.upstream.seen.acquire(timeout=20 * server_kit.PATIENCE)
-    talk.send(stream.flush())
+        peer.send(stream.compress(b'data: event %d\n\n' % number) + stream.flush(gzip.zlib.Z_SYNC_FLUSH))
+        assert peer.upstream.seen.acquire(timeout=20 * server_kit.PATIENCE)
+    peer.send(stream.flush())
 
 
 SCRIPTS = {
@@ -139,7 +139,7 @@ def test_invalid_gzip_is_detectable(served, way, target):
 
 def test_head_has_the_fields_of_get(client):
     for target in ('/page.html', '/up/length'):
-        output, got = client.ask('HEAD', target, []), client.ask('GET', target, [])
+        output, got = client.fetch('HEAD', target, []), client.fetch('GET', target, [])
         same = {'date', 'transfer-encoding'}
         assert {k: v for k, v in output.headers.items() if k not in same} == {k: v for k, v in got.headers.items() if k not in same}
         assert 'content-length' not in output.headers and 'content-encoding' not in output.headers
@@ -189,8 +189,8 @@ def test_server_sent_events_are_flushed(client, upstream, way):
     plain = b''
     for number in range(5):
         while not plain.endswith(b'data: event %d\n\n' % number):
-            plain += client.take(int(client.line(), 16))
-            assert client.take(2) == b'\r\n'
+            plain += client.read_exactly(int(client.line(), 16))
+            assert client.read_exactly(2) == b'\r\n'
         upstream.seen.release()
     assert plain + client.chunked() == b''.join(b'data: event %d\n\n' % number for number in range(5))
 
@@ -205,8 +205,8 @@ def test_highly_compressed_body_is_bounded_in_time_and_memory(served):
     client.send('GET /direct/bomb HTTP/1.1\r\nHost: localhost\r\n\r\n')
     assert 'content-encoding' not in client.head().headers
     while (size := int(client.line(), 16)) > 0:
-        assert client.take(size) == bytes(size)
-        assert client.take(2) == b'\r\n'
+        assert client.read_exactly(size) == bytes(size)
+        assert client.read_exactly(2) == b'\r\n'
         got += size
         if got < 1 << 20:
             assert other.get('/page.html').body == TEXT
@@ -223,7 +223,7 @@ def test_disconnected_clients_are_released(served):
             client = served.connect(promoted=False)
             client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
             if count:
-                client.take(count)
+                client.read_exactly(count)
             client.close()
     client = served.connect()
     assert client.get('/page.html').body == TEXT

@@ -100,7 +100,7 @@ for (const target of targets) {
 '''
 
 
-def test_node_fetches(served, tmp_path):
+def test_node_client_fetches_files(served, tmp_path):
     node = need('node')
     script = tmp_path / 'client.js'
     script.write_text(NODE)

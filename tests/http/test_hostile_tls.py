@@ -49,7 +49,7 @@ def test_hostile_action_ends_its_own_connection_only(served, deed, middle):
     assert hostile_tls.ends(client)
     client.close()
     assert words in hostile_tls.only_line(served.server, before)
-    assert neighbour.take(int(head.headers['content-length'])) == content(served, '16m')
+    assert neighbour.read_exactly(int(head.headers['content-length'])) == content(served, '16m')
     assert neighbour.get('/1m').body == content(served, '1m')
     neighbour.close()
 

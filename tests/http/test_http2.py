@@ -76,81 +76,81 @@ def sha256(data):
     return hashlib.sha256(data).hexdigest()
 
 
-def test_get_and_head(served, client):
-    answer = client.ask('/one.txt')
+def test_head_has_the_fields_of_get(served, client):
+    answer = client.fetch('/one.txt')
     assert (answer.status, bytes(answer.body), answer.headers['content-length']) == (200, b'one\n', '4')
     assert 'connection' not in answer.headers and 'transfer-encoding' not in answer.headers
-    head = client.ask('/one.txt', method='HEAD')
+    head = client.fetch('/one.txt', method='HEAD')
     assert head.status == 200 and not head.body and head.headers['content-length'] == '4'
     assert head.headers['etag'] == answer.headers['etag']
-    assert client.ask('/empty.txt').status == 200
-    big = client.ask('/1048576.bin')
+    assert client.fetch('/empty.txt').status == 200
+    big = client.fetch('/1048576.bin')
     assert bytes(big.body) == content(served, '1048576.bin')
 
 
 def test_conditions_and_ranges(served, client):
-    answer = client.ask('/ten.txt')
-    unchanged = client.ask('/ten.txt', headers=[('if-none-match', answer.headers['etag'])])
+    answer = client.fetch('/ten.txt')
+    unchanged = client.fetch('/ten.txt', headers=[('if-none-match', answer.headers['etag'])])
     assert unchanged.status == 304 and not unchanged.body
-    part = client.ask('/ten.txt', headers=[('range', 'bytes=2-4')])
+    part = client.fetch('/ten.txt', headers=[('range', 'bytes=2-4')])
     assert (part.status, bytes(part.body), part.headers['content-range']) == (206, b'234', 'bytes 2-4/10')
-    parts = client.ask('/65536.bin', headers=[('range', 'bytes=0-9,65530-')])
+    parts = client.fetch('/65536.bin', headers=[('range', 'bytes=0-9,65530-')])
     boundary = re.fullmatch('multipart/byteranges; boundary=(.*)', parts.headers['content-type']).group(1).strip('"').encode()
     pieces = [piece.split(b'\r\n\r\n', 1)[1] for piece in bytes(parts.body).split(b'--' + boundary)[1:-1]]
     whole = content(served, '65536.bin')
     assert parts.status == 206 and pieces == [whole[:10] + b'\r\n', whole[65530:] + b'\r\n']
     assert len(parts.body) == int(parts.headers['content-length'])
-    assert client.ask('/ten.txt', headers=[('range', 'bytes=20-')]).status == 416
+    assert client.fetch('/ten.txt', headers=[('range', 'bytes=20-')]).status == 416
 
 
 def test_errors_and_redirects(client):
-    missing = client.ask('/missing')
+    missing = client.fetch('/missing')
     assert missing.status == 404 and b'404' in missing.body
-    moved = client.ask('/moved')
+    moved = client.fetch('/moved')
     assert moved.status == 301 and moved.headers['location'].endswith('/one.txt')
-    folder = client.ask('/folder')
+    folder = client.fetch('/folder')
     assert folder.status == 301 and folder.headers['location'].endswith('/folder/')
-    assert client.ask('/one.txt', method='DELETE').status == 405
-    assert client.ask('/one.txt', method='PROPFIND').status == 501
-    assert client.ask('/../../etc/passwd').status in (400, 404)
+    assert client.fetch('/one.txt', method='DELETE').status == 405
+    assert client.fetch('/one.txt', method='PROPFIND').status == 501
+    assert client.fetch('/../../etc/passwd').status in (400, 404)
 
 
 def test_values_have_no_whitespace_at_their_ends(client):
     """RFC 9113 8.2.1; hyper-h2 rejects such a response."""
-    answer = client.ask('/padded?a=x')
+    answer = client.fetch('/padded?a=x')
     assert (answer.status, answer.headers['x-padded'], answer.headers['x-blank']) == (204, 'x', '')
 
 
 def test_status_444_resets_the_stream_only(client):
     """In HTTP/1.1, 444 closes the connection; in HTTP/2 it resets the stream, because other streams use the connection."""
     other = client.request('/1048576.bin')
-    cut = client.ask('/cut')
+    cut = client.fetch('/cut')
     assert cut.reset is not None and cut.status is None
     assert len(client.wait(other).body) == 1 << 20
-    assert client.ask('/one.txt').status == 200
+    assert client.fetch('/one.txt').status == 200
 
 
 def test_early_hints_and_gzip(served, client):
-    hinted = client.ask('/hints', headers=[('sec-fetch-mode', 'navigate')])
+    hinted = client.fetch('/hints', headers=[('sec-fetch-mode', 'navigate')])
     assert hinted.interims == [[(':status', '103'), ('link', '</style.css>; rel=preload; as=style')]]
-    assert client.ask('/hints').interims == []
+    assert client.fetch('/hints').interims == []
     assert hinted.status == 200 and bytes(hinted.body) == b'<p>page'
-    packed = client.ask('/65537.bin', headers=[('accept-encoding', 'gzip')])
+    packed = client.fetch('/65537.bin', headers=[('accept-encoding', 'gzip')])
     assert packed.headers['content-encoding'] == 'gzip' and 'content-length' not in packed.headers
     assert gzip.decompress(bytes(packed.body)) == content(served, '65537.bin')
 
 
 def test_variables_and_cookies(served, client):
     """Cookie crumbs are joined (RFC 9113 8.2.3)."""
-    response = client.ask('/protocol', headers=[('cookie', 'a=1'), ('cookie', 'b=2; c=3'), ('cookie', 'd=4')], authority='LOCALHOST')
+    response = client.fetch('/protocol', headers=[('cookie', 'a=1'), ('cookie', 'b=2; c=3'), ('cookie', 'd=4')], authority='LOCALHOST')
     scheme = 'http' if served.transport == 'plain' else 'https'
     assert response.body.decode() == f'HTTP/2.0|{scheme}|localhost|GET /protocol HTTP/2.0|a=1; b=2; c=3; d=4|'
-    repeated = client.ask('/protocol', headers=[('x-repeated', '1'), ('x-repeated', '2')])
+    repeated = client.fetch('/protocol', headers=[('x-repeated', '1'), ('x-repeated', '2')])
     assert repeated.body.decode().endswith('|1, 2')
 
 
 def test_access_log_names_http2(served, client):
-    client.ask('/ten.txt?logged-h2')
+    client.fetch('/ten.txt?logged-h2')
     wait_for(lambda: 'HTTP/2.0|GET /ten.txt?logged-h2 HTTP/2.0|200|10\n' in read_text(served.server.access_path), 'the line')
 
 
@@ -165,7 +165,7 @@ def test_access_log_has_the_transfer_of_each_stream(launch, loop, transport):
     query = f'?{transport}'                 # both transports share a server
     file = client.request('/1048576.bin' + query)
     client.until(lambda: len(client.responses[file].body) == http2.WINDOW)
-    assert bytes(client.ask('/bytes' + query).body) == b'only bytes'
+    assert bytes(client.fetch('/bytes' + query).body) == b'only bytes'
     client.h2.increment_flow_control_window(2 << 20, file)
     client.flush()
     assert len(client.wait(file).body) == 1 << 20
@@ -187,21 +187,21 @@ def test_access_log_has_the_transfer_of_each_stream(launch, loop, transport):
 def test_modules_decide_for_each_stream(client):
     answers = client.wait(client.request('/limited'), client.request('/limited'))
     assert 429 in [answer.status for answer in answers] and {answer.status for answer in answers} <= {200, 429}
-    assert client.ask('/closed').status == 401
-    assert client.ask('/closed', headers=[('authorization', 'Basic YW5uYTp3b25kZXI=')]).body == b'in anna'
-    paged = client.ask('/paged')
+    assert client.fetch('/closed').status == 401
+    assert client.fetch('/closed', headers=[('authorization', 'Basic YW5uYTp3b25kZXI=')]).body == b'in anna'
+    paged = client.fetch('/paged')
     assert (paged.status, bytes(paged.body)) == (404, b'one\n')
-    assert client.ask('/inner').body == b'0123456789'
+    assert client.fetch('/inner').body == b'0123456789'
 
 
 def test_limit_conn_counts_streams(served):
     client = open_client(served, widen=False, connection_window=4 << 20)
     first = client.request('/single')
     client.until(lambda: client.responses[first].body)
-    assert client.ask('/single').status == 429
+    assert client.fetch('/single').status == 429
     client.h2.reset_stream(first)
     client.flush()
-    wait_for(lambda: client.ask('/single', method='HEAD').status == 200, 'the count falls with the stream')
+    wait_for(lambda: client.fetch('/single', method='HEAD').status == 200, 'the count falls with the stream')
     client.close()
 
 
@@ -271,7 +271,7 @@ def test_rst_stream_ends_one_stream(served):
     client.h2.increment_flow_control_window(4 << 20, second)
     client.flush()
     assert sha256(client.wait(second).body) == sha256(content(served, '1048576.bin'))
-    assert client.ask('/one.txt').body == b'one\n'
+    assert client.fetch('/one.txt').body == b'one\n'
     client.close()
 
 
@@ -283,7 +283,7 @@ def test_zero_window_times_out(launch, loop, transport):
     assert answer.reset == http2.CANCEL and len(answer.body) == http2.WINDOW
     client.h2.increment_flow_control_window(1 << 20)
     client.flush()
-    assert client.ask('/one.txt').status == 200, 'the connection lives'
+    assert client.fetch('/one.txt').status == 200, 'the connection lives'
     client.close()
 
 
@@ -311,14 +311,14 @@ def test_shutdown_completes_open_streams(start, loop, transport, site, how):
         assert server.process.wait(TIMEOUT) == 0 and refused(port)
     else:
         again = http2.connect(port, transport, TIMEOUT)
-        assert again.ask('/one.txt').status == 200
+        assert again.fetch('/one.txt').status == 200
         again.close()
 
 
 def test_shutdown_closes_idle_connections(start, loop, transport):
     server = start(loop=loop)
     client = http2.connect(server.plain if transport == 'plain' else server.port, transport, TIMEOUT)
-    client.ask('/one.txt')
+    client.fetch('/one.txt')
     server.process.send_signal(signal.SIGQUIT)
     client.to_end()
     assert client.goaway == [(2 ** 31 - 1, http2.NO_ERROR), (1, http2.NO_ERROR)]
@@ -358,19 +358,19 @@ def test_keepalive_requests_ends_the_connection(launch, loop, transport):
     served = launch(loop, transport, server={'keepalive_requests': 3})
     client = open_client(served)
     for _ in range(3):
-        assert client.ask('/one.txt').status == 200
+        assert client.fetch('/one.txt').status == 200
     client.to_end()
     assert client.goaway[-1] == (5, http2.NO_ERROR)
     client.close()
 
 
-def test_keepalive_time(launch, loop, transport):
+def test_keepalive_time_ends_the_connection(launch, loop, transport):
     """The first response after this time is the last one of the connection."""
     served = launch(loop, transport, server={'keepalive_time': '2s'})
     client = open_client(served)
-    assert client.ask('/one.txt').status == 200 and not client.goaway
+    assert client.fetch('/one.txt').status == 200 and not client.goaway
     time.sleep(3)
-    assert client.ask('/one.txt').status == 200
+    assert client.fetch('/one.txt').status == 200
     client.to_end()
     assert client.goaway[-1] == (3, http2.NO_ERROR)
     client.close()
@@ -456,7 +456,7 @@ def test_status_page_counts_streams(launch, loop, transport):
 def test_http2_chunk_size_limits_data_frames(launch, loop, transport):
     served = launch(loop, transport, server={'http2_chunk_size': '1k'})
     client = open_client(served)
-    assert bytes(client.ask('/65536.bin').body) == content(served, '65536.bin')
+    assert bytes(client.fetch('/65536.bin').body) == content(served, '65536.bin')
     assert client.longest_data == 1024
     client.close()
 
@@ -489,11 +489,11 @@ def test_client_certificate_of_another_server_is_421(new_directory, loop, site, 
         {'server_name': 'strict.test', 'ssl_verify_client': 'on', 'ssl_client_certificate': authority.certificate, **block}],
         loop=loop).start([port])
     client = http2.connect(port, 'user', TIMEOUT, context=certificate_context(good), server_name='open.test')
-    assert client.ask('/one.txt', authority='strict.test').status == 421
-    assert client.ask('/one.txt', authority='open.test').status == 200 and not client.goaway
+    assert client.fetch('/one.txt', authority='strict.test').status == 421
+    assert client.fetch('/one.txt', authority='open.test').status == 200 and not client.goaway
     client.close()
     client = http2.connect(port, 'user', TIMEOUT, context=certificate_context(good), server_name='strict.test')
-    assert client.ask('/one.txt', authority='strict.test').status == 200
+    assert client.fetch('/one.txt', authority='strict.test').status == 200
     client.close()
     server.stop()
 

@@ -40,10 +40,10 @@ def bystander(served):
     """A client on another connection, which gets responses before, during and after the test. Afterwards the same workers run, and their
     memory is bounded."""
     client = http2.connect(served.port, served.transport, TIMEOUT)
-    assert client.ask('/1048576.bin').status == 200
+    assert client.fetch('/1048576.bin').status == 200
     before, workers = memory_kb(served), served.server.workers()
     yield client
-    assert client.ask('/ten.txt').body == b'0123456789'
+    assert client.fetch('/ten.txt').body == b'0123456789'
     client.close()
     assert served.server.workers() == workers
     assert memory_kb(served) - before < GROWTH_KB
@@ -56,7 +56,7 @@ def flood(frames, bystander, pieces, limit=200):
         if not frames.send(piece) or count >= limit:
             break
         if count % 8 == 0:
-            assert bystander.ask('/one.txt').body == b'one\n'
+            assert bystander.fetch('/one.txt').body == b'one\n'
     return frames.goaway()
 
 
@@ -98,12 +98,12 @@ def test_unread_ping_acknowledgements_are_limited(served, bystander):
             break
     else:
         assert frames.goaway() == CALM
-    assert bystander.ask('/one.txt').status == 200
+    assert bystander.fetch('/one.txt').status == 200
     frames.close()
 
 
 @pytest.mark.parametrize('flags, payload', [(0, b''), (8, bytes(1)), (8, b'\xff' + bytes(255))], ids=['empty', 'padded', 'padding'])
-def test_empty_data_flood(frames, bystander, flags, payload):
+def test_empty_data_flood_ends_the_connection(frames, bystander, flags, payload):
     frames.send(frames.head(1, method='POST', flags=http2.END_HEADERS))
     assert flood(frames, bystander, repeated(http2.frame(http2.DATA, flags, 1, payload), 100)) == CALM
 
@@ -132,7 +132,7 @@ def test_requests_after_goaway_use_up_credit(launch, loop, transport, bystander)
     frames.close()
 
 
-def test_rapid_reset(frames, bystander):
+def test_rapid_reset_ends_the_connection(frames, bystander):
     """CVE-2023-44487: the client resets each stream right after its request."""
     assert flood(frames, bystander, heads(frames, lambda number: http2.number(http2.RST_STREAM, number, http2.CANCEL), target='/1048576.bin')) == CALM
 
@@ -143,7 +143,7 @@ def test_rapid_reset(frames, bystander):
     ('data after the end', lambda number: http2.frame(http2.DATA, http2.END_STREAM, number, b'x')),
     ('own dependency', lambda number: http2.frame(http2.PRIORITY, 0, number, struct.pack('!IB', number, 1))),
 ], ids=lambda value: value if isinstance(value, str) else '')
-def test_made_you_reset(frames, bystander, name, after):
+def test_made_you_reset_ends_the_connection(frames, bystander, name, after):
     """CVE-2025-8671: the client makes the server reset its streams."""
     assert flood(frames, bystander, heads(frames, after, target='/1048576.bin')) == CALM, name
 
@@ -194,9 +194,9 @@ def test_long_header_list_is_431(served, bystander):
     for fields in ([('x-long', 'a' * 9000)], [(f'x-{i}', 'a' * 4000) for i in range(12)], [(f'x-{i}', 'a') for i in range(1001)]):
         client.h2.remote_settings.update({http2.h2.settings.SettingCodes.MAX_HEADER_LIST_SIZE: 1 << 20})
         client.h2.remote_settings.acknowledge()
-        answer = client.ask('/one.txt', headers=fields)
+        answer = client.fetch('/one.txt', headers=fields)
         assert answer.status == 431, fields[0][0]
-        assert client.ask('/one.txt').status == 200
+        assert client.fetch('/one.txt').status == 200
     client.close()
 
 

@@ -10,37 +10,37 @@ TIMEOUT = 60 * server_kit.PATIENCE
 BIG = hashlib.shake_128(b'http2').digest(20_000_000)
 
 
-def send_chunked(talk):
-    talk.read_body()
-    talk.send('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\nConnection: keep-alive, X-Hop\r\nX-Hop: 1\r\n'
+def send_chunked(peer):
+    peer.read_body()
+    peer.send('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\nConnection: keep-alive, X-Hop\r\nX-Hop: 1\r\n'
               'Keep-Alive: timeout=5\r\n\r\n')
     for at in range(0, 300000, 10000):
-        talk.send(b'2710\r\n' + BIG[at:at + 10000] + b'\r\n')
-    talk.send('0\r\nX-Sum: 42\r\n\r\n')
+        peer.send(b'2710\r\n' + BIG[at:at + 10000] + b'\r\n')
+    peer.send('0\r\nX-Sum: 42\r\n\r\n')
     return True
 
 
-def send_big(talk):
-    talk.read_body()
-    talk.send(f'HTTP/1.1 200 OK\r\nContent-Length: {len(BIG)}\r\n\r\n'.encode() + BIG)
+def send_big(peer):
+    peer.read_body()
+    peer.send(f'HTTP/1.1 200 OK\r\nContent-Length: {len(BIG)}\r\n\r\n'.encode() + BIG)
     return True
 
 
-def send_interim(talk):
-    talk.read_body()
-    talk.send('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
+def send_interim(peer):
+    peer.read_body()
+    peer.send('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
     return True
 
 
-def break_off(talk):
-    talk.read_body()
-    talk.send('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort')
+def break_off(peer):
+    peer.read_body()
+    peer.send('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort')
     return False
 
 
-def send_to_the_end(talk):
-    talk.read_body()
-    talk.send('HTTP/1.1 200 OK\r\n\r\nuntil the end')
+def send_to_the_end(peer):
+    peer.read_body()
+    peer.send('HTTP/1.1 200 OK\r\n\r\nuntil the end')
     return False
 
 
@@ -70,7 +70,7 @@ def client(served):
 
 
 def test_request_fields_are_converted_to_http1(client, upstream):
-    answer = client.ask('/a/b%20c?x=1', authority='LOCALHOST:1234', headers=[
+    answer = client.fetch('/a/b%20c?x=1', authority='LOCALHOST:1234', headers=[
         ('cookie', 'a=1'), ('cookie', 'b=2'), ('te', 'trailers'), ('x-custom', 'yes'), ('accept-encoding', 'gzip')])
     seen = upstream.last()
     assert answer.status == 200 and answer.body == b'one GET /a/b%20c?x=1\n'
@@ -78,15 +78,15 @@ def test_request_fields_are_converted_to_http1(client, upstream):
     assert seen.header('x-custom') == 'yes' and len(seen.all('host')) == 1
     assert seen.header('via').startswith('2'), 'the protocol of the received request (RFC 9110 7.6.3)'
     assert not [name for name, _ in seen.lines if name.startswith(':')]
-    assert client.ask('/head', method='HEAD').status == 200 and upstream.last().method == 'HEAD'
+    assert client.fetch('/head', method='HEAD').status == 200 and upstream.last().method == 'HEAD'
 
 
 def test_request_bodies_are_forwarded(client, upstream):
     for prefix in ('', '/streamed'):
         for body in (b'', b'x', BIG[:100000]):
-            assert client.ask(f'{prefix}/with', method='POST', headers=[('content-length', str(len(body)))], body=body).status == 200
+            assert client.fetch(f'{prefix}/with', method='POST', headers=[('content-length', str(len(body)))], body=body).status == 200
             assert upstream.last().body == body and upstream.last().header('content-length') == str(len(body))
-            assert client.ask(f'{prefix}/without', method='POST', body=body).status == 200
+            assert client.fetch(f'{prefix}/without', method='POST', body=body).status == 200
             assert upstream.last().body == body
 
 
@@ -101,17 +101,17 @@ def test_request_trailers_are_forwarded(client, upstream, prefix):
 
 
 def test_response_fields_and_trailers_are_forwarded(client):
-    chunked = client.ask('/chunked', headers=[('te', 'trailers')])
+    chunked = client.fetch('/chunked', headers=[('te', 'trailers')])
     assert bytes(chunked.body) == BIG[:300000] and chunked.trailers == [('x-sum', '42')]
     assert not {'transfer-encoding', 'connection', 'keep-alive', 'x-hop'} & set(chunked.headers)
-    interim = client.ask('/interim')
+    interim = client.fetch('/interim')
     assert [dict(fields)[':status'] for fields in interim.interims] == ['103'] and interim.body == b'ok'
-    assert client.ask('/end').body == b'until the end'
+    assert client.fetch('/end').body == b'until the end'
 
 
 def test_truncated_response_resets_its_stream(client):
     whole = client.request('/chunked')
-    short = client.ask('/short')
+    short = client.fetch('/short')
     assert short.reset == http2.INTERNAL_ERROR and short.body == b'short'
     assert bytes(client.wait(whole).body) == BIG[:300000]
 
@@ -129,9 +129,9 @@ def test_large_bodies_in_both_directions(client, upstream):
 def test_upload_above_client_max_body_size_is_413(client):
     """The connection and its other streams continue, with and without Content-Length."""
     for headers in ([('content-length', '100000')], []):
-        answer = client.ask('/small/up', method='POST', headers=headers, body=BIG[:100000])
+        answer = client.fetch('/small/up', method='POST', headers=headers, body=BIG[:100000])
         assert answer.status == 413
-    assert client.ask('/after').status == 200
+    assert client.fetch('/after').status == 200
 
 
 def test_discarded_body_after_an_internal_redirect(launch, loop, transport):
@@ -171,9 +171,9 @@ def test_expect_100_continue_is_answered(client):
 def test_rst_stream_closes_the_upstream_connection(launch, loop, transport):
     gone = []
 
-    def wait_for_end(talk):
-        talk.read_body()
-        gone.append(talk.at_end())
+    def wait_for_end(peer):
+        peer.read_body()
+        gone.append(peer.at_end())
         return False
     upstream = upstream_kit.Upstream({'/wait': wait_for_end})
     served = launch(loop, transport, server={'location': {'/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}'}}})
@@ -183,6 +183,6 @@ def test_rst_stream_closes_the_upstream_connection(launch, loop, transport):
     client.h2.reset_stream(stream, http2.CANCEL)
     client.flush()
     wait_for(lambda: gone == [True], 'the end of the upstream connection')
-    assert client.ask('/after').status == 200
+    assert client.fetch('/after').status == 200
     client.close()
     upstream.stop()

@@ -38,10 +38,10 @@ def test_send_timeout_ends_a_blocked_stream(served):
     stalled = client.request('/1048576.bin')
     client.until(lambda: len(client.responses[stalled].body) == http2.WINDOW)
     answers = []
-    keep_busy(BUSY, lambda: answers.append(client.ask('/one.txt').status), lambda: client.responses[stalled].over)
+    keep_busy(BUSY, lambda: answers.append(client.fetch('/one.txt').status), lambda: client.responses[stalled].over)
     assert client.responses[stalled].reset == http2.CANCEL, 'the responses of other streams extend the timeout'
     assert len(client.responses[stalled].body) == http2.WINDOW
-    assert set(answers) == {200} and client.ask('/one.txt').status == 200
+    assert set(answers) == {200} and client.fetch('/one.txt').status == 200
     client.close()
 
 
@@ -72,7 +72,7 @@ def test_client_body_timeout_ends_a_stalled_stream(served, upstream):
     def send():
         client.send_body(busy, b'x' * 100, end=False)
         time.sleep(0.1)
-        assert client.ask('/one.txt').status == 200
+        assert client.fetch('/one.txt').status == 200
     keep_busy(BUSY, send, lambda: client.responses[stalled].over)
     assert client.responses[stalled].status == 408, 'the bodies of other streams extend the timeout'
     assert not client.responses[patient].over, 'a location has its own timeout'

@@ -23,63 +23,63 @@ def accept_of(request):
     return base64.b64encode(hashlib.sha1(key.encode() + b'258EAFA5-E914-47DA-95CA-C5AB0DC85B11').digest()).decode()
 
 
-def switch(talk, accept=None, fields='Connection: Upgrade\r\nUpgrade: websocket\r\n'):
-    talk.send(f'HTTP/1.1 101 Switching Protocols\r\n{fields}Sec-WebSocket-Accept: {accept or accept_of(talk.request)}\r\n'
+def switch(peer, accept=None, fields='Connection: Upgrade\r\nUpgrade: websocket\r\n'):
+    peer.send(f'HTTP/1.1 101 Switching Protocols\r\n{fields}Sec-WebSocket-Accept: {accept or accept_of(peer.request)}\r\n'
               'Sec-WebSocket-Protocol: chat\r\n\r\n')
 
 
-def echo(talk):
+def echo(peer):
     """Echoes all bytes; at the end of the client's bytes it sends "over"."""
-    switch(talk)
-    while talk.buffer or talk.fill():
-        piece, talk.buffer = talk.buffer, b''
-        talk.send(piece)
-    talk.send('over')
+    switch(peer)
+    while peer.buffer or peer.fill():
+        piece, peer.buffer = peer.buffer, b''
+        peer.send(piece)
+    peer.send('over')
 
 
-def speak_first(talk):
+def speak_first(peer):
     """The first bytes of the server arrive together with the 101."""
-    talk.send('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n'
-              f'Sec-WebSocket-Accept: {accept_of(talk.request)}\r\n\r\nhello')
-    talk.at_end()
+    peer.send('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n'
+              f'Sec-WebSocket-Accept: {accept_of(peer.request)}\r\n\r\nhello')
+    peer.at_end()
 
 
-def reset(talk):
-    switch(talk)
-    talk.take(5)
-    talk.reset()
+def reset(peer):
+    switch(peer)
+    peer.read_exactly(5)
+    peer.reset()
 
 
-def end(talk):
-    switch(talk)
-    talk.send('bye')
+def end(peer):
+    switch(peer)
+    peer.send('bye')
 
 
-def watch(talk):
-    """Notes the end of the connection."""
-    switch(talk)
+def watch(peer):
+    """Records the end of the connection."""
+    switch(peer)
     try:
-        while talk.fill():
+        while peer.fill():
             pass
     except OSError:
         pass
-    talk.upstream.ends += 1
+    peer.upstream.ends += 1
 
 
-def flood(talk):
-    switch(talk)
+def flood(peer):
+    switch(peer)
     for at in range(0, len(BIG), 50_000):
-        talk.send(BIG[at:at + 50_000])
-    talk.at_end()
+        peer.send(BIG[at:at + 50_000])
+    peer.at_end()
 
 
 SCRIPTS = {
     '/echo': echo, '/first': speak_first, '/reset': reset, '/end': end, '/watch': watch, '/flood': flood,
-    '/forged': lambda talk: switch(talk, accept='s3pPLMBiTxaQ9kYGzzhZRbK+xOo='),
-    '/without-upgrade': lambda talk: switch(talk, fields='Connection: Upgrade\r\n'),
-    '/without-connection': lambda talk: switch(talk, fields='Upgrade: websocket\r\n'),
-    '/other': lambda talk: switch(talk, fields='Connection: Upgrade\r\nUpgrade: h2c\r\n'),
-    '/denied': lambda talk: talk.send('HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno') or True,
+    '/forged': lambda peer: switch(peer, accept='s3pPLMBiTxaQ9kYGzzhZRbK+xOo='),
+    '/without-upgrade': lambda peer: switch(peer, fields='Connection: Upgrade\r\n'),
+    '/without-connection': lambda peer: switch(peer, fields='Upgrade: websocket\r\n'),
+    '/other': lambda peer: switch(peer, fields='Connection: Upgrade\r\nUpgrade: h2c\r\n'),
+    '/denied': lambda peer: peer.send('HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno') or True,
 }
 
 
@@ -133,7 +133,7 @@ def test_bytes_are_forwarded_in_both_directions(served, client, upstream):
     client.send_body(stream, b'ping', end=False)
     client.until(lambda: answer.body == b'ping')
     time.sleep(2.5)
-    other = client.ask('/page')
+    other = client.fetch('/page')
     assert other.status == 200, 'other requests use the connection'
     client.send_body(stream, BIG, end=False)
     client.until(lambda: len(answer.body) == 4 + len(BIG) or answer.over)
@@ -167,7 +167,7 @@ def test_server_abort_resets_the_stream(client):
     client.send_body(stream, b'12345', end=False)
     client.wait(stream)
     assert answer.status == 200 and answer.reset == CANCEL
-    assert client.ask('/page').status == 200
+    assert client.fetch('/page').status == 200
 
 
 def test_client_reset_closes_the_upstream_connection(client, upstream):
@@ -175,7 +175,7 @@ def test_client_reset_closes_the_upstream_connection(client, upstream):
     stream, _ = connect_to(client, '/watch')
     client.h2.reset_stream(stream, CANCEL)
     client.flush()
-    assert client.ask('/page').status == 200
+    assert client.fetch('/page').status == 200
     wait_for(lambda: upstream.ends > before, 'the connection to the server was not closed')
 
 
@@ -195,7 +195,7 @@ def test_zero_window_applies_backpressure(served, upstream):
     client.h2.increment_flow_control_window(1 << 24)
     client.flush()
     client.until(lambda: len(answer.body) == http2.WINDOW)
-    assert client.ask('/page').status == 200
+    assert client.fetch('/page').status == 200
     client.h2.increment_flow_control_window(len(BIG), stream)
     client.flush()
     client.until(lambda: len(answer.body) == len(BIG))
@@ -241,7 +241,7 @@ def test_enable_connect_protocol_requires_an_upgrading_location(launch, loop, tr
     served = launch(loop, transport, server={'location': {
         '/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_http_version': '2'}, '= /page': {'return': '200 page'}}})
     client = http2.connect(served.port, served.transport, TIMEOUT)
-    assert client.ask('/page').status == 200
+    assert client.fetch('/page').status == 200
     assert not offers_tunnels(client)
     assert connect_to(client, '/page')[1].reset == PROTOCOL_ERROR
     client.close()

@@ -85,7 +85,7 @@ def lint(method, target, headers, response):
 
 @pytest.mark.parametrize('method, target, headers, status, coding', ROWS)
 def test_responses_have_no_httplint_errors(client, method, target, headers, status, coding):
-    response = client.ask(method, target, list(headers.items()))
+    response = client.fetch(method, target, list(headers.items()))
     assert response.status == status and response.headers.get('content-encoding') == coding
     notes = lint(method, target, headers, response)
     assert [note for note in notes if note[0] == levels.BAD] == []

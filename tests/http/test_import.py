@@ -30,9 +30,9 @@ def packed(base):
     return nginx_kit.make_precompressed(base / 'packed')
 
 
-def ask(port, request, transport='plain'):
-    """nginx_kit.ask; fails if a response ends early in a case that does not permit this."""
-    response, ignored = nginx_kit.ask(port, request, transport)
+def fetch(port, request, transport='plain'):
+    """nginx_kit.fetch; fails if a response ends early in a case that does not permit this."""
+    response, ignored = nginx_kit.fetch(port, request, transport)
     assert response or 'cut' in ignored, request
     return response, ignored
 
@@ -78,7 +78,7 @@ def test_nginx_and_import_respond_alike(pair):
     case, ports = pair
     wrong = []
     for request in case.requests:
-        there, here = [comparable_properties(*ask(port, request, case.transport), port) for port in ports]
+        there, here = [comparable_properties(*fetch(port, request, case.transport), port) for port in ports]
         if without_built_in_page(there, here) != there:
             wrong.append(f'{request}\n    nginx:  {there}\n    sluice: {here}')
     assert case.requests and not wrong, '\n'.join(wrong)
@@ -137,10 +137,10 @@ def test_packaged_nginx_configuration_is_imported(packaged):
     assert '# First attempt to serve request as file, then\n' in text and 'try_files: $uri $uri/ =404\n' in text
     requests = ['GET /', 'GET /none', 'HEAD /file.html'] + [f'GET /{path.name}' for path in www.iterdir()]
     wrong = [request for request in requests
-             if comparable_properties(*ask(nginx, request, 'plain'), nginx) != comparable_properties(*ask(sluice, request, 'plain'), sluice)
+             if comparable_properties(*fetch(nginx, request, 'plain'), nginx) != comparable_properties(*fetch(sluice, request, 'plain'), sluice)
              and request != 'GET /none']
     assert not wrong and len(requests) > 90
-    assert ask(sluice, 'GET /none', 'plain')[0].status == 404
+    assert fetch(sluice, 'GET /none', 'plain')[0].status == 404
 
 
 @pytest.mark.parametrize('text, status, output', [
@@ -185,7 +185,7 @@ def test_long_server_name_list(tmp_path):
     assert line.split()[-6000:] == names
 
 
-def test_too_many_words(tmp_path):
+def test_directive_with_too_many_words_is_refused(tmp_path):
     (tmp_path / 'nginx.conf').write_text('http {\nserver {\nlog_format a ' + 'b ' * 2000000 + '; } }')
     status, output = import_file(tmp_path / 'nginx.conf', tmp_path / 'out.yaml')
     assert status == 1 and 'nginx.conf:3: error: a directive has too many words' in output

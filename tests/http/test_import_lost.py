@@ -55,11 +55,11 @@ def served(tmp_path, text, port):
     return RunningServer([server_kit.SLUICE, '-c', str(made), '-g', f'{{pid: {tmp_path}/pid, error_log: stderr}}'], [port], tmp_path / 'output'), made
 
 
-def ask(port, request):
+def fetch(port, request):
     method, path = request.split() if ' ' in request else ('GET', request)
     client = http1.connect(port)
     try:
-        return client.ask(method, path, [], b'')
+        return client.fetch(method, path, [], b'')
     finally:
         client.close()
 
@@ -75,7 +75,7 @@ def test_lost_directives_close_access(tmp_path, www, before, inside, closed, ope
     port = server_kit.free_port()
     server, made = served(tmp_path, f'events {{ }} http {{ {before} server {{ listen 127.0.0.1:{port}; root {www}; {inside} }} }}', port)
     try:
-        answers = {request: ask(port, request) for request in closed + opened}
+        answers = {request: fetch(port, request) for request in closed + opened}
     finally:
         server.stop()
     assert {request: answer.status for request, answer in answers.items()} == {
@@ -100,7 +100,7 @@ def test_import_markers_are_reported(tmp_path, www):
     made.write_text(re.sub('import_lost_handler: .*', 'return: 200 replaced', text))
     server = RunningServer([server_kit.SLUICE, '-c', str(made), '-g', f'{{pid: {tmp_path}/pid, error_log: stderr}}'], [port], tmp_path / 'output')
     try:
-        assert ask(port, '/app.py').body == b'replaced'
+        assert fetch(port, '/app.py').body == b'replaced'
     finally:
         server.stop()
 

@@ -30,7 +30,7 @@ SERVER = {
 ])
 def test_limit_except_applies_to_other_methods(launch, loop, transport, method, target, status, body):
     client = launch(loop, transport, server=SERVER).connect()
-    response = client.ask(method, target, [], b'x' if method in ('POST', 'PUT') else b'')
+    response = client.fetch(method, target, [], b'x' if method in ('POST', 'PUT') else b'')
     assert response.status == status
     assert body is None or response.body == body
     client.close()

@@ -39,10 +39,10 @@ def served(launch, loop, transport, site):
         'log_format': {'proof': '$request_uri|$status|$limit_rate|$tls_path'}})
 
 
-def take(served, target, fields=()):
+def timed_fetch(served, target, fields=()):
     client = served.connect(timeout=60)
     began = time.monotonic()
-    response = client.ask('GET', target, list(fields))
+    response = client.fetch('GET', target, list(fields))
     took = time.monotonic() - began
     client.close()
     assert response.status in (200, 206)
@@ -58,9 +58,9 @@ def test_no_response_exceeds_the_rate(served, throttled):
     """All responses at the same time: the rate applies to each of them."""
     whole = {'/throttled.bin': SIZE, '/told/throttled.bin?rate=400k': SIZE, '/after/throttled.bin': SIZE - 300 * 1024, '/chunks/throttled.bin': SIZE}
     with concurrent.futures.ThreadPoolExecutor(len(whole) + 2) as pool:
-        taken = {target: pool.submit(take, served, target) for target in whole}
-        part = pool.submit(take, served, '/throttled.bin', [('Range', 'bytes=100000-509599')])
-        text = pool.submit(take, served, '/bytes')
+        taken = {target: pool.submit(timed_fetch, served, target) for target in whole}
+        part = pool.submit(timed_fetch, served, '/throttled.bin', [('Range', 'bytes=100000-509599')])
+        text = pool.submit(timed_fetch, served, '/bytes')
     for target, size in whole.items():
         digest, _, took = taken[target].result()
         assert digest == throttled, target
@@ -73,18 +73,18 @@ def test_no_response_exceeds_the_rate(served, throttled):
 
 def test_rate_of_zero_is_unlimited(served, throttled):
     for target in ('/told/throttled.bin', '/told/throttled.bin?rate=0', '/told/throttled.bin?rate=nonsense', '/told/throttled.bin?rate=999g'):
-        assert take(served, target)[0] == throttled
+        assert timed_fetch(served, target)[0] == throttled
     assert '"nonsense" is not a size' in served.server.errors()
 
 
 def test_head_and_disconnection_during_a_throttled_body(served, throttled):
     client = served.connect()
-    response = client.ask('HEAD', '/throttled.bin', [])
+    response = client.fetch('HEAD', '/throttled.bin', [])
     assert response.status == 200 and response.headers['content-length'] == str(SIZE)
     client.send('GET /throttled.bin HTTP/1.1\r\nHost: localhost\r\n\r\n')
     client.fill()
     client.close()
-    assert take(served, '/bytes')[1] == 3000
+    assert timed_fetch(served, '/bytes')[1] == 3000
 
 
 def test_other_clients_are_not_throttled(served, throttled):

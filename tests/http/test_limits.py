@@ -27,7 +27,7 @@ def statuses(served, target, count):
     def one(_):
         client = served.connect()
         try:
-            return client.ask('GET', target, []).status
+            return client.fetch('GET', target, []).status
         finally:
             client.close()
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
@@ -40,9 +40,9 @@ def test_limit_req_counts_all_workers(launch, loop, transport):
     assert statuses(served, f'/once?key={key}', 12) == [200] + [429] * 11
     assert statuses(served, f'/three?key=3{key}', 12) == [200] * 3 + [429] * 9
     client = served.connect()
-    refused = client.ask('GET', f'/once?key={key}', [])
+    refused = client.fetch('GET', f'/once?key={key}', [])
     assert refused.status == 429 and 1 <= int(refused.headers['retry-after']) <= 60
-    assert client.ask('GET', '/once', []).status == 200             # on the same connection
+    assert client.fetch('GET', '/once', []).status == 200             # on the same connection
     client.close()
 
 
@@ -59,7 +59,7 @@ class Limited(server_kit.Server):
         super().__init__(folder, [{'listen': f'127.0.0.1:{self.port}', 'location': LOCATIONS}], loop=loop, http=copy.deepcopy(ZONES),
                          main={'worker_processes': 2, **main})
 
-    def ask(self, target):
+    def fetch(self, target):
         client = http1.connect(self.port, 'plain')
         try:
             return client.get(target).status
@@ -95,46 +95,46 @@ def limited(tmp_path, loop):
 
 
 def test_limit_conn_counts_open_requests(limited):
-    assert limited.ask('/hold?key=a') == 200                        # the following requests wait for a minute each
+    assert limited.fetch('/hold?key=a') == 200                        # the following requests wait for a minute each
     held = limited.hold_both()
-    assert limited.ask('/open?key=a') == 429
-    assert limited.ask('/open?key=b') == 200
+    assert limited.fetch('/open?key=a') == 429
+    assert limited.fetch('/open?key=b') == 200
     held[0].close()                                                 # a disconnected client is not counted any more
-    wait_for(lambda: limited.ask('/open?key=a') == 200, 'one of them has left')
+    wait_for(lambda: limited.fetch('/open?key=a') == 200, 'one of them has left')
     held[1].close()
     assert 'limiting connections by zone "open"' in limited.errors()
 
 
 def test_killed_worker_releases_its_counts(limited):
-    assert limited.ask('/hold?key=a') == 200
+    assert limited.fetch('/hold?key=a') == 200
     held = limited.hold_both()
-    assert limited.ask('/open?key=a') == 429
+    assert limited.fetch('/open?key=a') == 429
     for worker in limited.workers():
         os.kill(worker, signal.SIGKILL)
     wait_for(lambda: limited.errors().count('exited on signal 9') == 2, 'both workers are dead')
     wait_for(lambda: len(limited.workers()) == 2, 'their successors')
-    assert [limited.ask('/open?key=a') for _ in range(8)] == [200] * 8
+    assert [limited.fetch('/open?key=a') for _ in range(8)] == [200] * 8
     for stream in held:
         stream.close()
 
 
 def test_limits_survive_a_reload(limited):
-    assert limited.ask('/once?key=a') == 200
+    assert limited.fetch('/once?key=a') == 200
     held = limited.hold_both()
-    assert limited.ask('/open?key=a') == 429
+    assert limited.fetch('/open?key=a') == 429
     limited.reload()
-    wait_for(lambda: limited.ask('/once?key=b') in (200, 429), 'the new workers')
-    assert limited.ask('/once?key=a') == 429
-    assert limited.ask('/open?key=a') == 429                        # connections of old workers are counted
+    wait_for(lambda: limited.fetch('/once?key=b') in (200, 429), 'the new workers')
+    assert limited.fetch('/once?key=a') == 429
+    assert limited.fetch('/open?key=a') == 429                        # connections of old workers are counted
     for stream in held:
         stream.close()
-    wait_for(lambda: limited.ask('/open?key=a') == 200, 'they have left')
+    wait_for(lambda: limited.fetch('/open?key=a') == 200, 'they have left')
     limited.tree['http']['limit_req_zone'][0] = '$arg_key zone=minute:2m rate=1r/m'
     with open(limited.config_path, 'w', encoding='utf-8') as stream:
         stream.write(server_kit.yaml(limited.tree) + '\n')
     limited.reload()
-    wait_for(lambda: limited.ask('/once?key=a') == 200, 'a zone of another size begins anew')
-    assert limited.ask('/once?key=a') == 429
+    wait_for(lambda: limited.fetch('/once?key=a') == 200, 'a zone of another size begins anew')
+    assert limited.fetch('/once?key=a') == 429
 
 
 def test_explain_counts_no_request(limited):
@@ -143,13 +143,13 @@ def test_explain_counts_no_request(limited):
                               capture_output=True, text=True, check=False)
         assert output.returncode == 0, output.stderr
         assert 'limit_req' in output.stdout and 'limit_conn' in output.stdout
-    assert limited.ask('/once?key=x') == 200
+    assert limited.fetch('/once?key=x') == 200
 
 
 def test_reload_does_not_reset_the_limit(limited):
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        requests = [pool.submit(limited.ask, '/three?key=r') for _ in range(40)]
+        requests = [pool.submit(limited.fetch, '/three?key=r') for _ in range(40)]
         limited.reload()
-        requests += [pool.submit(limited.ask, '/three?key=r') for _ in range(40)]
+        requests += [pool.submit(limited.fetch, '/three?key=r') for _ in range(40)]
         got = [one.result() for one in requests]
     assert sorted(got) == [200] * 3 + [429] * 77

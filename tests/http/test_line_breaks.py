@@ -11,10 +11,10 @@ BROKEN = 'a\r\nX-Split: 1\n\x01b'
 WHOLE = 'a  X-Split: 1  b'
 
 
-def responds(talk):
+def responds(peer):
     """Responds with Location, Set-Cookie and a body."""
-    talk.read_body()
-    talk.send('HTTP/1.1 302 Found\r\nLocation: /there\r\nSet-Cookie: c=1; Path=/there\r\nContent-Length: 2\r\n\r\nok')
+    peer.read_body()
+    peer.send('HTTP/1.1 302 Found\r\nLocation: /there\r\nSet-Cookie: c=1; Path=/there\r\nContent-Length: 2\r\n\r\nok')
     return True
 
 

@@ -200,7 +200,7 @@ def test_datagrams_are_those_of_nginx(tmp_path, loop, make_receiver):
         assert len(lines['sluice']) == 6
         for port in pair.ports.values():
             client = http1.connect(port)
-            assert client.ask('POST', '/file', [], b'x' * 11).status == 413
+            assert client.fetch('POST', '/file', [], b'x' * 11).status == 413
         shown = {name: receiver.read_until('client intended to send too large')[-1] for name, receiver in errors.items()}
         for datagram in shown.values():
             assert re.match(rf'<155>{TIME} {host} nginx: \d{{4}}/\d\d/\d\d \d\d:\d\d:\d\d \[error\] \d+#\d+: \*\d+ client intended [^\n]*$', datagram), datagram

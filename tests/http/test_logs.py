@@ -39,17 +39,17 @@ def test_json_format(site, tmp_path, loop):
 
 def test_lines_cannot_be_forged(served):
     client = served.connect()
-    client.ask('GET', '/one.txt?%0a127.0.0.1|200|forged')
+    client.fetch('GET', '/one.txt?%0a127.0.0.1|200|forged')
     client.get('/one.txt?after-forging')
     served.server.access_for('/one.txt?after-forging')
     assert not any(line.startswith('127.0.0.1|200|forged') for line in server_kit.read_text(served.server.access_path).splitlines())
 
 
-def test_values(served):
+def test_log_fields_have_the_values_of_the_request(served):
     client = served.connect()
     mark = served.transport
     client.get(f'/1024.bin?values-{mark}')
-    client.ask('HEAD', f'/1024.bin?head-{mark}')
+    client.fetch('HEAD', f'/1024.bin?head-{mark}')
     client.get(f'/1024.bin?range-{mark}', Range='bytes=0-9')
     client.get(f'/nowhere?values-{mark}')
     row = served.server.access_for(f'/1024.bin?values-{mark}')[-1]
@@ -124,7 +124,7 @@ def test_a_fifo_without_a_reader(site, tmp_path, loop):
         server.stop()
 
 
-def test_a_full_disk(site, tmp_path, loop):
+def test_lines_lost_on_a_full_disk_are_counted(site, tmp_path, loop):
     """Lines that cannot be written are counted, and the error log has the reason."""
     port = server_kit.free_port()
     server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port}'], 'root': site}], loop=loop,
@@ -156,7 +156,7 @@ def test_a_log_reader_that_goes_away(site, tmp_path, loop):
         server.stop()
 
 
-def test_access_log_off(site, tmp_path, loop):
+def test_access_log_off_creates_no_file(site, tmp_path, loop):
     port = server_kit.free_port()
     server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port}'], 'root': site}], loop=loop,
                                http={'access_log': 'off'}).start([port])
@@ -172,9 +172,9 @@ def test_access_log_off(site, tmp_path, loop):
     ('$server_name', 'localhost'), ('${host}x', 'localhostx'), ('$request', f'GET /echo?a=b {http1.VERSION}'), ('$https', '{https}'),
     ('$ssl_server_name', '{sni}'), ('$document_uri', '/echo'), ('$connection_requests', '1'), ('$content_length', ''),
     ('$ssl_protocol', '{protocol}')])
-def test_variables(launch, loop, transport, template, expected):
+def test_variables_have_the_values_of_the_request(launch, loop, transport, template, expected):
     served = launch(loop, transport, server={'location': {'= /echo': {'return': f'200 "[{template}]"'}}})
-    body = served.connect(promoted=False).ask('GET', '/echo?a=b', [('X-Test', 'tested'), ('Cookie', 'other=1; name=value')]).body.decode()
+    body = served.connect(promoted=False).fetch('GET', '/echo?a=b', [('X-Test', 'tested'), ('Cookie', 'other=1; name=value')]).body.decode()
     tls = transport != 'plain'
     assert body == '[' + expected.format(scheme=served.scheme, port=served.port, https='on' if tls else '',
                                          sni='localhost' if tls else '', protocol='TLSv1.3' if tls else '') + ']'

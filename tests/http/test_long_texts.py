@@ -10,10 +10,10 @@ LONG = 150_000
 TEXT = ''.join(hashlib.sha256(str(i).encode()).hexdigest() for i in range(LONG // 64))
 
 
-def place(talk):
+def place(peer):
     """Responds with a redirect below /sent/ and a cookie whose path has the same length."""
-    talk.read_body()
-    talk.send(f'HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:{talk.upstream.port}/sent/{TEXT}\r\n'
+    peer.read_body()
+    peer.send(f'HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:{peer.upstream.port}/sent/{TEXT}\r\n'
               f'Set-Cookie: c=1; Path=/sent/{TEXT}\r\nContent-Length: 0\r\n\r\n')
     return True
 
@@ -70,7 +70,7 @@ def location(served, response):
     ('/below/%3f' + TEXT, '/v1/%3F' + TEXT),
     ('/inside?' + TEXT, '/v1/changed?own=1&' + TEXT),
 ])
-def test_targets(client, upstream, target, sent):
+def test_long_targets_are_forwarded(client, upstream, target, sent):
     assert client.get(target).status == 200
     assert upstream.requests[-1].target == sent
 
@@ -79,12 +79,12 @@ def test_targets(client, upstream, target, sent):
     ('/rewrite?' + TEXT, '/target?own=1&' + TEXT),
     ('/return?' + TEXT, '/to?' + TEXT),
 ])
-def test_redirects(served, client, target, output):
+def test_long_redirect_targets_are_complete(served, client, target, output):
     response = client.get(target)
     assert response.status == 302 and location(served, response) == output
 
 
-def test_places_of_an_upstream(served, client):
+def test_long_location_and_cookie_path_are_rewritten(served, client):
     response = client.get('/place')
     assert location(served, response) == '/received/' + TEXT
     assert response.headers['set-cookie'] == 'c=1; Path=/received/' + TEXT
@@ -92,7 +92,7 @@ def test_places_of_an_upstream(served, client):
     assert location(served, response) == '/usual/sent/' + TEXT
 
 
-def test_cache_keys(client):
+def test_long_cache_keys_are_distinct_or_not_stored(client):
     """Two URIs that differ only after 64 KiB must not share a cache entry; a key that is too long is not stored."""
     for length in (20_000, 40_000, 70_000):
         one, two = (client.get('/cached?' + TEXT[:length] + end) for end in 'ab')

@@ -50,7 +50,7 @@ def fetch(client, name, takes, **headers):
     ('x-gzip', 'gzip'), (None, None), ('', None), ('identity', None), ('deflate', None), ('*;q=0', None), ('identity;q=0', None),
     ('br;q=0, *', 'zstd'), ('gzip;q=1.01', None)])
 def test_preferred_available_coding_is_selected(client, name, plain, takes, coding):
-    response = client.ask('GET', name, [] if takes is None else [('Accept-Encoding', takes)])
+    response = client.fetch('GET', name, [] if takes is None else [('Accept-Encoding', takes)])
     assert response.status == 200
     assert response.headers.get('content-encoding') == coding
     assert response.headers['vary'] == 'Accept-Encoding'
@@ -104,7 +104,7 @@ def test_ranges_apply_to_the_encoded_bytes(client, coding):
 
 def test_head_has_the_fields_of_get(client):
     for coding in (None, 'br', 'zstd', 'gzip'):
-        output = client.ask('HEAD', '/large.css', [('Accept-Encoding', coding or 'identity')])
+        output = client.fetch('HEAD', '/large.css', [('Accept-Encoding', coding or 'identity')])
         got = fetch(client, '/large.css', coding)
         assert {**output.headers, 'date': ''} == {**got.headers, 'date': ''}
 

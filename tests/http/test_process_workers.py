@@ -70,7 +70,7 @@ def test_killed_worker_does_not_affect_other_downloads(start, big):
     assert len(mine) == 1
     digest, length = hashlib.sha256(), 0
     while length < BIG:
-        piece = client.take(min(1 << 20, BIG - length))
+        piece = client.read_exactly(min(1 << 20, BIG - length))
         digest.update(piece)
         length += len(piece)
         if length <= 3 << 20:

@@ -118,7 +118,7 @@ def test_quit_completes_responses(launch_one):
     assert idle.at_end()
     until(lambda: refused(port), 'no new connections')
     for client, response in zip(busy, responses):
-        assert len(client.take(int(response.headers['content-length']))) == 1 << 20
+        assert len(client.read_exactly(int(response.headers['content-length']))) == 1 << 20
         client.close()
     assert server.process.wait(30 * PATIENCE) == 0
 
@@ -242,11 +242,11 @@ def test_worker_connections_pauses_accepting(launch_one):
     assert server.ticks() - before < 100, 'it does not spin at the cap'
     for sock in held:
         sock.close()
-    until(lambda: answers(port), 'room again')
+    until(lambda: answers(port), 'a free place again')
 
 
 def test_worker_connections_per_address_closes_excess_connections(launch_one, loop):
-    """Excess connections of one address are closed at once; existing ones stay, and a closed one makes room for another."""
+    """Excess connections of one address are closed at once; existing ones stay, and the end of one permits another."""
     server, port, tls = launch_one(main={'events': {'use': loop, 'worker_connections_per_address': 3}})
     held = []
 
@@ -265,7 +265,7 @@ def test_worker_connections_per_address_closes_excess_connections(launch_one, lo
     assert all(client.get('/one.txt').status == 200 for client in held)
     assert server.errors().count('127.0.0.1 has 3 connections: further ones are closed') >= 1
     held.pop().close()
-    until(lambda: answers(port), 'room again')
+    until(lambda: answers(port), 'a free place again')
 
 
 def test_exhausted_descriptors_pause_accepting(site, certificate, tmp_path, loop):

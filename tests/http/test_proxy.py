@@ -47,7 +47,7 @@ def test_variables_in_proxy_pass(client, upstream):
 
 
 def test_upstream_request_fields(client, upstream, proxy):
-    client.ask('GET', '/told', [('Host', 'localhost:1234'), ('Connection', 'keep-alive, X-Hop, TE'), ('X-Hop', '1'), ('Keep-Alive', '5'), ('TE', 'trailers'),
+    client.fetch('GET', '/told', [('Host', 'localhost:1234'), ('Connection', 'keep-alive, X-Hop, TE'), ('X-Hop', '1'), ('Keep-Alive', '5'), ('TE', 'trailers'),
                                 ('Proxy-Connection', 'x'), ('Upgrade', 'h2c'), ('Proxy-Authorization', 'secret'),
                                 ('X-Forwarded-For', '6.6.6.6'), ('X-Forwarded-Proto', 'gopher'), ('X-Forwarded-Host', 'evil'),
                                 ('X-Forwarded-Port', '1'), ('X-Real-IP', '6.6.6.6'), ('Forwarded', 'for=6.6.6.6'), ('Via', '1.0 before'),
@@ -65,7 +65,7 @@ def test_upstream_request_fields(client, upstream, proxy):
 
 
 def test_proxy_set_header_replaces_fields(client, upstream):
-    client.ask('GET', '/set/x', [('Accept', '*/*'), ('X-Forwarded-For', '1.2.3.4'), ('X-Added', 'mine')])
+    client.fetch('GET', '/set/x', [('Accept', '*/*'), ('X-Forwarded-For', '1.2.3.4'), ('X-Added', 'mine')])
     seen = upstream.last()
     assert seen.all('host') == ['localhost']
     assert seen.all('accept') == [] and seen.all('x-added') == ['a b']
@@ -83,9 +83,9 @@ def test_response_fields_are_filtered(client):
 
 
 def test_location_is_rewritten(client, upstream):
-    def moves(talk):
-        to = talk.request.target.split('?', 1)[1].replace('SELF', f'http://127.0.0.1:{upstream.port}')
-        talk.send(f'HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n')
+    def moves(peer):
+        to = peer.request.target.split('?', 1)[1].replace('SELF', f'http://127.0.0.1:{upstream.port}')
+        peer.send(f'HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n')
         return True
     upstream.scripts['/go/x'] = moves
     assert client.get('/moved/x?SELF/go/there?a=b').headers['location'] == '/moved/there?a=b'
@@ -98,13 +98,13 @@ def test_location_is_rewritten(client, upstream):
 
 @pytest.mark.parametrize('method', ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'PROPFIND'])
 def test_methods_are_forwarded(client, upstream, method):
-    response = client.ask(method, '/m', body=b'some bytes')
+    response = client.fetch(method, '/m', body=b'some bytes')
     assert response.status == 200 and upstream.last().method == method and upstream.last().body == b'some bytes'
     assert upstream.last().header('content-length') == '10'
 
 
 def test_responses_without_body(client):
-    response = client.ask('HEAD', '/x')
+    response = client.fetch('HEAD', '/x')
     assert response.status == 200 and response.headers['content-length'] == str(len('one HEAD /x\n'))
     assert client.get('/no-content').status == 204
     response = client.get('/not-modified')
@@ -126,7 +126,7 @@ def test_bodies_in_both_directions(client, upstream):
     assert client.get('/big-chunked').body == BIG
     assert client.get('/slow-head').body == b'slow'
     assert client.get('/slow-body').body == b'drops.'
-    assert client.ask('POST', '/up', body=BIG).status == 200
+    assert client.fetch('POST', '/up', body=BIG).status == 200
     assert upstream.last().body == BIG
     client.send(b'POST /chunks HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n')
     for _ in range(20):
@@ -143,7 +143,7 @@ def test_close_delimited_and_http_1_0_responses(proxy):
         response = client.get(path)
         assert response.body == body and not response.has_length
         assert client.alive()
-        response = client.ask('GET', path, version='HTTP/1.0')
+        response = client.fetch('GET', path, version='HTTP/1.0')
         assert response.body == body
         assert client.at_end()
         client.close()
@@ -154,13 +154,13 @@ def test_trailers_and_interim_responses(client):
     client.send('GET /trailers HTTP/1.1\r\nHost: localhost\r\n\r\n')
     response = client.head()
     assert response.headers['transfer-encoding'] == 'chunked'
-    assert client.line() == '3' and client.take(5) == b'abc\r\n'
+    assert client.line() == '3' and client.read_exactly(5) == b'abc\r\n'
     assert [client.line() for _ in range(3)] == ['0', 'X-Sum: 42', '']
     client.send('GET /interim HTTP/1.1\r\nHost: localhost\r\n\r\n')
     early = client.head()
     assert early.status == 103 and early.lines == [('Link', '</a>')]
     assert client.read().body == b'ok'
-    assert client.ask('GET', '/interim', version='HTTP/1.0').body == b'ok'
+    assert client.fetch('GET', '/interim', version='HTTP/1.0').body == b'ok'
 
 
 @pytest.mark.parametrize('path, line', [
@@ -177,12 +177,12 @@ def test_excess_interim_responses_are_dropped(client):
     beats = []
     while (head := client.head()).status == 102:
         beats.append(int(head.headers['x-beat']))
-    assert head.status == 200 and client.take(4) == b'done'
+    assert head.status == 200 and client.read_exactly(4) == b'done'
     assert beats[:16] == list(range(16)) and len(beats) <= 102 and beats == sorted(set(beats))
     client.send('GET /flood HTTP/1.1\r\nHost: localhost\r\n\r\n')
     while (head := client.head()).status == 102:
         beats.append(None)
-    assert head.status == 200 and client.take(2) == b'ok'
+    assert head.status == 200 and client.read_exactly(2) == b'ok'
     assert beats.count(None) >= 16 and beats.count(None) < 10000
     assert client.get('/after').status == 200
 
@@ -216,7 +216,7 @@ def test_final_status_instead_of_100(client, upstream):
     client.send('POST /rejects HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n')
     head = client.head()
     assert (head.status, head.headers['www-authenticate']) == (401, 'Basic')
-    assert client.take(3) == b'no\n'
+    assert client.read_exactly(3) == b'no\n'
     wait_for(lambda: hasattr(upstream, 'unsent'), 'the server sees the end of its connection')
     assert upstream.unsent
     del upstream.unsent

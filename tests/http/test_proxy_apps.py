@@ -60,7 +60,7 @@ def test_server_sent_events_are_not_delayed(launch, loop, transport, uvicorn):
     assert client.head().headers['content-type'] == 'text/event-stream'
     for number in range(5):
         event = b'id: %d\ndata: event %d\n\n' % (number, number)
-        assert int(client.line(), 16) == len(event) and client.take(len(event) + 2) == event + b'\r\n'
+        assert int(client.line(), 16) == len(event) and client.read_exactly(len(event) + 2) == event + b'\r\n'
         assert other.get('/seen').status == 200
     assert client.line() == '0' and client.line() == ''
     assert client.get('/seen').status == 200
@@ -78,7 +78,7 @@ def test_request_and_response_bodies_overlap(launch, loop, transport, uvicorn):
         if piece != b'first':
             client.send(b'%x\r\n%s\r\n' % (len(piece), piece))
         size = int(client.line(), 16)
-        back = client.take(size + 2)[:-2]
+        back = client.read_exactly(size + 2)[:-2]
         assert back == piece
     client.send('0\r\n\r\n')
     assert client.chunked() == b''
@@ -91,7 +91,7 @@ def test_client_disconnection_reaches_the_application(launch, loop, transport, u
     name = f'{loop}-{transport}'
     client, other = served.connect(), served.connect()
     client.send(f'GET /waits?{name} HTTP/1.1\r\nHost: localhost\r\n\r\n')
-    assert client.head().status == 200 and client.line() == '5' and client.take(7) == b'begun\r\n'
+    assert client.head().status == 200 and client.line() == '5' and client.read_exactly(7) == b'begun\r\n'
     client.close()
     wait_for(lambda: name in json.loads(other.get('/gone').body), 'the application does not notice the disconnection')
     other.close()
@@ -99,7 +99,7 @@ def test_client_disconnection_reaches_the_application(launch, loop, transport, u
 
 def test_request_reaches_the_application(launch, loop, transport, uvicorn):
     client = before(launch, loop, transport, uvicorn).connect()
-    received = json.loads(client.ask('GET', '/a%20b/%C3%A4?x=1&y=%2F', [('Cookie', 'a=1; b=2'), ('X-Own', 'own')]).body)
+    received = json.loads(client.fetch('GET', '/a%20b/%C3%A4?x=1&y=%2F', [('Cookie', 'a=1; b=2'), ('X-Own', 'own')]).body)
     assert received['path'] == '/a b/ä' and received['query'] == 'x=1&y=%2F'
     assert received['fields']['x-forwarded-for'] == '127.0.0.1' and received['fields']['cookie'] == 'a=1; b=2'
     assert received['fields']['x-forwarded-proto'] == ('http' if transport == 'plain' else 'https')
@@ -129,7 +129,7 @@ def websocket(served, subprotocols=('chat',), **options):
     return connect('wss://localhost/', sock=stream, ssl=http1.tls_context(), **options)
 
 
-def test_websockets_echo(launch, loop, transport, sockets):
+def test_websocket_messages_of_any_size_are_echoed(launch, loop, transport, sockets):
     served = before(launch, loop, transport, sockets[0])
     with websocket(served, subprotocols=['other', 'chat']) as client:
         assert client.subprotocol == 'chat'
@@ -180,21 +180,21 @@ def test_rejected_upgrade_is_forwarded(launch, loop, transport, sockets):
 
 # Node
 
-def test_node_bodies(launch, loop, transport, node):
+def test_node_bodies_are_forwarded(launch, loop, transport, node):
     client = before(launch, loop, transport, node).connect()
     first = int(client.get('/counted').body)
     whole = b''.join(bytes([size & 255]) * size for size in range(1, 501))
     for _ in range(3):
         assert client.get('/chunked').body == whole
-    assert client.ask('PUT', '/echo', body=b'x' * 5000).body == b'x' * 5000
+    assert client.fetch('PUT', '/echo', body=b'x' * 5000).body == b'x' * 5000
     assert client.get('/nowhere').status == 404
     assert int(client.get('/counted').body) == first        # all requests used one connection
     posted = os.urandom(500_000)
-    assert client.ask('POST', '/echo', body=posted).body == posted
+    assert client.fetch('POST', '/echo', body=posted).body == posted
     client.close()
 
 
-def test_node_trailers(launch, loop, transport, node):
+def test_node_trailers_are_forwarded(launch, loop, transport, node):
     client = before(launch, loop, transport, node).connect()
     client.send('POST /trailers HTTP/1.1\r\nHost: localhost\r\nTE: trailers\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n'
                 '3\r\nabc\r\n0\r\nX-Sum: 42\r\n\r\n')
@@ -203,7 +203,7 @@ def test_node_trailers(launch, loop, transport, node):
     client.close()
 
 
-def test_node_interim_responses(launch, loop, transport, node):
+def test_node_interim_responses_are_forwarded(launch, loop, transport, node):
     client = before(launch, loop, transport, node).connect()
     client.send('GET /hints HTTP/1.1\r\nHost: localhost\r\n\r\n')
     heads = [client.head()]
@@ -211,7 +211,7 @@ def test_node_interim_responses(launch, loop, transport, node):
         heads.append(client.head())
     assert [head.status for head in heads] == [103, 102, 200]
     assert heads[0].headers['link'] == '</style.css>; rel=preload; as=style'
-    assert client.take(int(heads[-1].headers['content-length'])) == b'late'
+    assert client.read_exactly(int(heads[-1].headers['content-length'])) == b'late'
     client.close()
 
 
@@ -227,17 +227,17 @@ def test_continue_is_sent_before_the_body(launch, loop, transport, node):
     if head.status == 100:      # no 100 if Node.js sends it together with the response: this application does not read the body
         client.send('body')
         head = client.head()
-    assert (head.status, client.take(int(head.headers['content-length']))) == (200, b'100-continue')
+    assert (head.status, client.read_exactly(int(head.headers['content-length']))) == (200, b'100-continue')
     client.close()
 
 
-def test_node_upgrade(launch, loop, transport, node):
+def test_node_upgrade_passes_bytes_in_both_directions(launch, loop, transport, node):
     client = before(launch, loop, transport, node).connect()
     client.send('GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\nearly')
     assert client.head().status == 101
-    assert client.take(5) == b'early'
+    assert client.read_exactly(5) == b'early'
     client.send(b'later' * 50_000)
-    assert client.take(250_000) == b'later' * 50_000
+    assert client.read_exactly(250_000) == b'later' * 50_000
     client.close()
 
 
@@ -249,18 +249,18 @@ class Load:
     def __init__(self, served, count):
         self.served, self.outcomes = served, {}
         self.stop = threading.Event()
-        self.threads = [threading.Thread(target=self.ask, args=(number,)) for number in range(count)]
+        self.threads = [threading.Thread(target=self.fetch, args=(number,)) for number in range(count)]
         for thread in self.threads:
             thread.start()
 
-    def ask(self, number):
+    def fetch(self, number):
         client, turn = self.served.connect(), 0
         while not self.stop.is_set():
             turn += 1
             method = ('GET', 'POST', 'PUT')[turn % 3]
             name = f'{method}-{number}-{turn}'
             try:
-                answer = client.ask(method, f'/noted?id={name}', body=b'' if method == 'GET' else b'x' * 10)
+                answer = client.fetch(method, f'/noted?id={name}', body=b'' if method == 'GET' else b'x' * 10)
                 assert answer.status != 200 or answer.body == name.encode(), answer
                 self.outcomes[name] = answer.status
                 if answer.closes:

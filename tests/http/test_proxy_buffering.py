@@ -15,23 +15,23 @@ LARGE = bytes(range(256)) * 8192        # 2 MiB
 HUGE = LARGE * 4                        # more than the socket buffers; the upstream socket is UNIX, because TCP buffers can grow very large
 
 
-def closes_without_response(talk):
+def closes_without_response(peer):
     """Reads the complete request and closes the connection without a response."""
-    talk.read_body()
+    peer.read_body()
 
 
-def framed(talk, body, fields=''):
+def framed(peer, body, fields=''):
     """Sends a response with this body, in the framing that the path selects."""
-    path = talk.request.target
+    path = peer.request.target
     if 'chunked' in path:
-        talk.send(OK + fields + 'Transfer-Encoding: chunked\r\n\r\n')
-        talk.send(chunked(body))
+        peer.send(OK + fields + 'Transfer-Encoding: chunked\r\n\r\n')
+        peer.send(chunked(body))
     elif 'end' in path:
-        talk.send(OK + fields + '\r\n')
-        talk.send(body)
+        peer.send(OK + fields + '\r\n')
+        peer.send(body)
     else:
-        talk.send(OK + fields + f'Content-Length: {len(body)}\r\n\r\n')
-        talk.send(body)
+        peer.send(OK + fields + f'Content-Length: {len(body)}\r\n\r\n')
+        peer.send(body)
     return 'end' not in path
 
 
@@ -41,9 +41,9 @@ class Answering:
     def __init__(self):
         self.sent = threading.Event()
 
-    def huge(self, talk, fields=''):
+    def huge(self, peer, fields=''):
         self.sent.clear()
-        keep = framed(talk, HUGE, fields)
+        keep = framed(peer, HUGE, fields)
         self.sent.set()
         return keep
 
@@ -51,21 +51,21 @@ class Answering:
         return {
             **{f'/{kind}/huge-{framing}': self.huge for kind in ('kept', 'free', 'passed', 'small-file', 'no-folder', 'no-file')
                for framing in ('length', 'chunked', 'end')},
-            '/kept/said-no': lambda talk: self.huge(talk, 'X-Accel-Buffering: no\r\n'),
-            '/passed/said-yes': lambda talk: self.huge(talk, 'X-Accel-Buffering: Yes\r\n'),
+            '/kept/said-no': lambda peer: self.huge(peer, 'X-Accel-Buffering: no\r\n'),
+            '/passed/said-yes': lambda peer: self.huge(peer, 'X-Accel-Buffering: Yes\r\n'),
             '/kept/short': responds_with(OK + 'Content-Length: 5\r\n\r\nshort', keep=True),
             '/kept/empty': responds_with(OK + 'Content-Length: 0\r\n\r\n', keep=True),
             '/kept/none': responds_with('HTTP/1.1 204 No Content\r\n\r\n', keep=True),
-            '/kept/cut': lambda talk: talk.send(OK + 'Content-Length: 9000000\r\n\r\n') or talk.send(LARGE),
-            '/kept/bad': lambda talk: talk.send((OK + 'Transfer-Encoding: chunked\r\n\r\n').encode() + chunked(LARGE)[:-5] + b'zz\r\n'),
+            '/kept/cut': lambda peer: peer.send(OK + 'Content-Length: 9000000\r\n\r\n') or peer.send(LARGE),
+            '/kept/bad': lambda peer: peer.send((OK + 'Transfer-Encoding: chunked\r\n\r\n').encode() + chunked(LARGE)[:-5] + b'zz\r\n'),
             '/kept/events': self.events,
         }
 
-    def events(self, talk):
+    def events(self, peer):
         self.sent.clear()
-        talk.send(OK + 'Content-Type: text/event-stream\r\n\r\ndata: 0\n\n')
+        peer.send(OK + 'Content-Type: text/event-stream\r\n\r\ndata: 0\n\n')
         self.sent.wait(20)
-        talk.send('data: 1\n\n')
+        peer.send('data: 1\n\n')
 
 
 @pytest.fixture(scope='module')
@@ -150,7 +150,7 @@ def chunked(body, size=7000, trailers=''):
 
 @pytest.mark.parametrize('size', [0, 1, 16383, 16384, 16385, 100_000, len(LARGE)])
 def test_body_is_passed_on_unchanged(client, upstream, size):
-    response = client.ask('PUT', f'/sized/{size}', body=LARGE[:size])
+    response = client.fetch('PUT', f'/sized/{size}', body=LARGE[:size])
     assert response.status == 200 and upstream.last().body == LARGE[:size]
 
 
@@ -193,7 +193,7 @@ def test_buffering_off_forwards_the_request_at_once(client, upstream):
 @pytest.mark.parametrize('path', ['/retried', '/busy'])
 def test_body_is_sent_again_to_the_next_server(client, upstream, failing, path, size):
     before = len(failing.requests)
-    assert client.ask('PUT', path, body=LARGE[:size]).status == 200
+    assert client.fetch('PUT', path, body=LARGE[:size]).status == 200
     assert upstream.last().body == LARGE[:size] and upstream.last().target == path
     if path == '/retried':
         assert failing.requests[before].body == LARGE[:size]
@@ -201,24 +201,24 @@ def test_body_is_sent_again_to_the_next_server(client, upstream, failing, path, 
 
 def test_non_idempotent_request_is_not_retried(client, upstream, failing):
     before = len(upstream.requests)
-    assert client.ask('POST', '/post', body=b'x' * 1000).status == 502
+    assert client.fetch('POST', '/post', body=b'x' * 1000).status == 502
     assert len(upstream.requests) == before and failing.last().body == b'x' * 1000
 
 
 def test_body_is_sent_to_the_error_page(client, upstream):
-    assert client.ask('PUT', '/page', body=LARGE[:300_000]).status == 502
+    assert client.fetch('PUT', '/page', body=LARGE[:300_000]).status == 502
     assert upstream.last().body == LARGE[:300_000]
 
 
 def test_bodies_on_one_connection(client, upstream):
     """Requests with bodies of different sizes on one connection: each body arrives unchanged."""
     for size in (5, 40_000, 0, 300_000, 16_384, 1):
-        assert client.ask('PUT', '/row', body=LARGE[7:7 + size]).status == 200
+        assert client.fetch('PUT', '/row', body=LARGE[7:7 + size]).status == 200
         assert upstream.last().body == LARGE[7:7 + size]
 
 
 def test_early_response_ends_buffering(client):
-    assert client.ask('PUT', '/early', body=LARGE[:100_000]).status == 403
+    assert client.fetch('PUT', '/early', body=LARGE[:100_000]).status == 403
 
 
 def test_continue_is_sent_before_the_upstream_is_connected(client, upstream):
@@ -268,25 +268,25 @@ def test_client_disconnection_sends_no_request(proxy, upstream):
 def test_unwritable_directory_forwards_the_body_unbuffered(client, proxy, upstream):
     """All bytes arrive, and one log line has the reason why the body is not buffered."""
     count = proxy.server.errors().count('creating a temporary file in "/proc" failed')
-    assert client.ask('PUT', '/nowhere', body=LARGE).status == 200
+    assert client.fetch('PUT', '/nowhere', body=LARGE).status == 200
     assert upstream.last().body == LARGE
     client.send('PUT /nowhere HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n')
     client.send(chunked(LARGE))
     assert client.read('PUT').status == 200
     assert upstream.last().body == LARGE and upstream.last().header('transfer-encoding') == 'chunked'
-    assert client.ask('PUT', '/nowhere', body=b'short').status == 200
+    assert client.fetch('PUT', '/nowhere', body=b'short').status == 200
     output = proxy.server.errors().count('creating a temporary file in "/proc" failed')
     assert output - count == 2
 
 
 def test_concurrent_buffered_requests(proxy, upstream):
-    def ask(number, results):
+    def fetch(number, results):
         client = proxy.connect()
         body = LARGE[number:number + 200_000 + number]
-        results[number] = client.ask('PUT', f'/many/{number}', body=body).status
+        results[number] = client.fetch('PUT', f'/many/{number}', body=body).status
         client.close()
     results = {}
-    threads = [threading.Thread(target=ask, args=(number, results)) for number in range(24)]
+    threads = [threading.Thread(target=fetch, args=(number, results)) for number in range(24)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -298,7 +298,7 @@ def test_concurrent_buffered_requests(proxy, upstream):
 
 # Responses.
 
-def asks(proxy, target):
+def request_without_reading(proxy, target):
     """Sends a request with a small receive buffer and does not read the response."""
     client = proxy.connect()
     client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
@@ -310,7 +310,7 @@ def asks(proxy, target):
 def test_buffered_response_releases_the_upstream_connection(proxy, answering, folder, framing):
     """The proxy takes the whole response and releases the upstream connection before the client has read a byte."""
     answering.sent.clear()
-    slow = asks(proxy, f'/free/huge-{framing}')
+    slow = request_without_reading(proxy, f'/free/huge-{framing}')
     assert answering.sent.wait(20 * server_kit.PATIENCE), 'a slow client delays the upstream server'
     assert not os.listdir(folder), 'a temporary file has a name'
     other = proxy.connect()
@@ -326,7 +326,7 @@ def test_buffered_response_releases_the_upstream_connection(proxy, answering, fo
                                     '/small-file/huge-end'])
 def test_full_buffers_apply_backpressure(proxy, answering, target):
     answering.sent.clear()
-    slow = asks(proxy, target)
+    slow = request_without_reading(proxy, target)
     assert not answering.sent.wait(1)
     assert slow.read().body == HUGE
     assert answering.sent.wait(20 * server_kit.PATIENCE)
@@ -335,7 +335,7 @@ def test_full_buffers_apply_backpressure(proxy, answering, target):
 
 def test_x_accel_buffering_controls_buffering(proxy, answering):
     answering.sent.clear()
-    slow = asks(proxy, '/passed/said-yes')
+    slow = request_without_reading(proxy, '/passed/said-yes')
     assert answering.sent.wait(20 * server_kit.PATIENCE)
     response = slow.read()
     assert response.body == HUGE and 'x-accel-buffering' not in response.headers
@@ -348,14 +348,14 @@ def test_fast_client_gets_the_same_body(client):
     assert client.get('/kept/short').body == b'short'
     assert client.get('/kept/empty').body == b''
     assert client.get('/kept/none').status == 204
-    assert client.ask('HEAD', '/kept/x').status == 200
+    assert client.fetch('HEAD', '/kept/x').status == 200
     assert client.get('/kept/short').body == b'short'
 
 
 def test_temporary_file_is_sent_by_sendfile(proxy, answering):
     """Transports that send files by sendfile also send the temporary file by sendfile."""
     answering.sent.clear()
-    slow = asks(proxy, f'/kept/huge-length?{proxy.transport}')
+    slow = request_without_reading(proxy, f'/kept/huge-length?{proxy.transport}')
     assert answering.sent.wait(20 * server_kit.PATIENCE)
     assert slow.read().body == HUGE
     slow.close()
@@ -368,7 +368,7 @@ def test_temporary_file_is_sent_by_sendfile(proxy, answering):
 def test_missing_directory_is_logged_once(proxy, answering):
     output = 'creating a temporary file in "/proc" failed'
     before = proxy.server.errors().count(output)
-    slow = asks(proxy, '/no-folder/huge-length')
+    slow = request_without_reading(proxy, '/no-folder/huge-length')
     wait_for(lambda: proxy.server.errors().count(output) > before, output)
     assert slow.read().body == HUGE
     slow.close()
@@ -389,7 +389,7 @@ def test_truncated_body_is_detectable(proxy, target):
 
 
 def test_server_sent_events_are_not_delayed(proxy, answering):
-    client = asks(proxy, '/kept/events')
+    client = request_without_reading(proxy, '/kept/events')
     head = client.head()
     assert head.status == 200
     while b'data: 0' not in client.buffer:
@@ -403,7 +403,7 @@ def test_server_sent_events_are_not_delayed(proxy, answering):
 def test_disconnections_at_each_stage(proxy, answering):
     """Clients disconnect at different points of a response; the next client receives a complete one."""
     for wait in (0, 0.01, 0.1, 0.5):
-        client = asks(proxy, '/kept/huge-length')
+        client = request_without_reading(proxy, '/kept/huge-length')
         time.sleep(wait)
         client.close()
     client = proxy.connect()
@@ -412,7 +412,7 @@ def test_disconnections_at_each_stage(proxy, answering):
 
 
 def test_concurrent_buffered_responses(proxy):
-    def ask(number, results):
+    def fetch(number, results):
         client = proxy.connect(timeout=60)
         if number % 2:
             client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
@@ -421,7 +421,7 @@ def test_concurrent_buffered_responses(proxy):
         results[number] = client.read().body == HUGE
         client.close()
     results = {}
-    threads = [threading.Thread(target=ask, args=(number, results)) for number in range(12)]
+    threads = [threading.Thread(target=fetch, args=(number, results)) for number in range(12)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -9,50 +9,50 @@ BODY = bytes(range(256)) * 2048     # 512 KiB
 HEAD = 'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n'
 
 
-def echo_request(talk):
+def echo_request(peer):
     """Responds with the received header section and body."""
-    body = talk.read_body()
-    text = '\n'.join(talk.request.head).encode('latin-1') + b'\n\n' + body
-    talk.send((HEAD + f'Content-Length: {len(text)}\r\n\r\n').encode() + text)
+    body = peer.read_body()
+    text = '\n'.join(peer.request.head).encode('latin-1') + b'\n\n' + body
+    peer.send((HEAD + f'Content-Length: {len(text)}\r\n\r\n').encode() + text)
     return True
 
 
-def whole(talk):
+def whole(peer):
     """Sends the whole representation: this server does not support ranges."""
-    talk.read_body()
-    talk.send(HEAD + f'ETag: "e"\r\nContent-Length: {len(BODY)}\r\nCache-Control: max-age=60\r\n\r\n')
-    if talk.request.method != 'HEAD':
-        talk.send(BODY)
+    peer.read_body()
+    peer.send(HEAD + f'ETag: "e"\r\nContent-Length: {len(BODY)}\r\nCache-Control: max-age=60\r\n\r\n')
+    if peer.request.method != 'HEAD':
+        peer.send(BODY)
     return True
 
 
-def ranged(talk):
+def ranged(peer):
     """Supports a single range."""
-    talk.read_body()
-    range_field = talk.request.header('range')
+    peer.read_body()
+    range_field = peer.request.header('range')
     first, last = (int(part) for part in range_field.split('=')[1].split('-')) if range_field else (0, len(BODY) - 1)
     part = BODY[first:last + 1]
     status = f'HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {first}-{last}/{len(BODY)}\r\n' if range_field else 'HTTP/1.1 200 OK\r\n'
-    talk.send(status + f'ETag: "r"\r\nCache-Control: max-age=60\r\nContent-Length: {len(part)}\r\n\r\n')
-    talk.send(part)
+    peer.send(status + f'ETag: "r"\r\nCache-Control: max-age=60\r\nContent-Length: {len(part)}\r\n\r\n')
+    peer.send(part)
     return True
 
 
-def chunked(talk):
-    talk.read_body()
-    talk.send(HEAD + 'Transfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n0\r\n\r\n')
+def chunked(peer):
+    peer.read_body()
+    peer.send(HEAD + 'Transfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n0\r\n\r\n')
     return True
 
 
-def closes_without_response(talk):
-    talk.read_body()
+def closes_without_response(peer):
+    peer.read_body()
 
 
-def names_its_client(talk):
+def names_its_client(peer):
     """Responds with the address of the connection and the number of its request."""
-    talk.read_body()
-    text = f'{talk.stream.getpeername()[0]} {talk.number}'
-    talk.send(HEAD + f'Content-Length: {len(text)}\r\n\r\n{text}')
+    peer.read_body()
+    text = f'{peer.stream.getpeername()[0]} {peer.number}'
+    peer.send(HEAD + f'Content-Length: {len(text)}\r\n\r\n{text}')
     return True
 
 
@@ -94,38 +94,38 @@ def client(launch, loop, transport, upstream, tmp_path):
 
 @pytest.mark.parametrize('method, body', [('GET', b''), ('POST', b'of the client'), ('PUT', BODY[:100000])])
 def test_proxy_set_body_replaces_the_body(client, upstream, method, body):
-    answer = client.ask(method, '/set?who=me', body=body)
+    answer = client.fetch(method, '/set?who=me', body=body)
     assert answer.status == 200 and answer.body.endswith(b'\n\n<me>')
     assert upstream.last().header('content-length') == '4'
 
 
 def test_empty_proxy_set_body(client, upstream):
-    assert client.ask('POST', '/set-nothing', body=b'told').body.endswith(b'\n\n')
+    assert client.fetch('POST', '/set-nothing', body=b'told').body.endswith(b'\n\n')
     assert upstream.last().header('content-length') == '0'
     assert client.get('/usual').status == 200
 
 
 def test_proxy_set_body_is_sent_to_the_next_server(client, upstream):
     before = len(upstream.requests)
-    assert client.ask('POST', '/lost', body=b'x').status == 502
+    assert client.fetch('POST', '/lost', body=b'x').status == 502
     requested = upstream.requests[before:]
     assert [request.body for request in requested] == [b'again', b'again']
 
 
 def test_proxy_pass_request_body_off(client, upstream):
-    assert client.ask('POST', '/no-body', body=b'secret').body.endswith(b'\n\n')
+    assert client.fetch('POST', '/no-body', body=b'secret').body.endswith(b'\n\n')
     assert upstream.last().header('content-length') == '0'
     client.send('POST /no-body HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nsecret\r\n0\r\n\r\n')
     assert client.read('POST').body.endswith(b'\n\n')
     assert upstream.last().header('transfer-encoding') is None
-    assert client.ask('POST', '/usual', body=b'told').body.endswith(b'\n\ntold')
+    assert client.fetch('POST', '/usual', body=b'told').body.endswith(b'\n\ntold')
 
 
 def test_proxy_pass_request_headers_off(client, upstream):
-    assert client.ask('POST', '/no-fields', [('X-Secret', '1'), ('Cookie', 'a=b')], body=b'told').body.endswith(b'\n\ntold')
+    assert client.fetch('POST', '/no-fields', [('X-Secret', '1'), ('Cookie', 'a=b')], body=b'told').body.endswith(b'\n\ntold')
     names = {name.lower() for name, _ in upstream.last().lines}
     assert names == {'host', 'via', 'x-own', 'content-length', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'forwarded'}
-    client.ask('GET', '/usual', [('X-Secret', '1')])
+    client.fetch('GET', '/usual', [('X-Secret', '1')])
     assert upstream.last().header('x-secret') == '1'
 
 
@@ -133,7 +133,7 @@ def test_proxy_pass_request_headers_off(client, upstream):
 def test_force_ranges_answers_206(client, path):
     for spec, first, last in (('0-0', 0, 0), ('100-299999', 100, 299999), ('-5', len(BODY) - 5, len(BODY) - 1),
                                ('524280-', 524280, len(BODY) - 1), ('0-', 0, len(BODY) - 1)):
-        answer = client.ask('GET', path, [('Range', f'bytes={spec}')])
+        answer = client.fetch('GET', path, [('Range', f'bytes={spec}')])
         assert answer.status == 206 and answer.body == BODY[first:last + 1], spec
         assert answer.headers['content-range'] == f'bytes {first}-{last}/{len(BODY)}'
     answer = client.get(path)
@@ -141,28 +141,28 @@ def test_force_ranges_answers_206(client, path):
 
 
 def test_force_ranges_with_invalid_ranges(client):
-    answer = client.ask('GET', '/whole', [('Range', f'bytes={len(BODY)}-')])
+    answer = client.fetch('GET', '/whole', [('Range', f'bytes={len(BODY)}-')])
     assert answer.status == 416 and answer.headers['content-range'] == f'bytes */{len(BODY)}'
     for fields in ([('Range', 'bytes=0-1, 5-6')], [('Range', 'lines=0-1')], [('Range', 'bytes=0-1'), ('If-Range', '"other"')]):
-        answer = client.ask('GET', '/whole', fields)
+        answer = client.fetch('GET', '/whole', fields)
         assert answer.status == 200 and answer.body == BODY, fields
-    assert client.ask('GET', '/whole', [('Range', 'bytes=0-1'), ('If-Range', '"e"')]).body == BODY[:2]
-    assert client.ask('GET', '/unforced', [('Range', 'bytes=0-1')]).status == 200
-    assert client.ask('GET', '/chunked', [('Range', 'bytes=0-1')]).body == b'abcd'
-    head = client.ask('HEAD', '/whole', [('Range', 'bytes=0-1')])
+    assert client.fetch('GET', '/whole', [('Range', 'bytes=0-1'), ('If-Range', '"e"')]).body == BODY[:2]
+    assert client.fetch('GET', '/unforced', [('Range', 'bytes=0-1')]).status == 200
+    assert client.fetch('GET', '/chunked', [('Range', 'bytes=0-1')]).body == b'abcd'
+    head = client.fetch('HEAD', '/whole', [('Range', 'bytes=0-1')])
     assert head.status == 200 and head.headers['content-length'] == str(len(BODY))
 
 
 def test_distant_range_is_not_fetched_completely(client, upstream):
     for _ in range(2):
-        answer = client.ask('GET', '/far', [('Range', 'bytes=200000-200009')])
+        answer = client.fetch('GET', '/far', [('Range', 'bytes=200000-200009')])
         assert answer.status == 206 and answer.body == BODY[200000:200010] and answer.headers['x-cache'] == 'MISS'
         assert upstream.last().header('range') == 'bytes=200000-200009'
-    assert client.ask('GET', '/far', [('Range', 'bytes=10-19')]).headers['x-cache'] == 'MISS'
+    assert client.fetch('GET', '/far', [('Range', 'bytes=10-19')]).headers['x-cache'] == 'MISS'
     assert upstream.last().header('range') is None
 
     def stored():
-        answer = client.ask('GET', '/far', [('Range', 'bytes=200000-200009')])
+        answer = client.fetch('GET', '/far', [('Range', 'bytes=200000-200009')])
         assert answer.status == 206 and answer.body == BODY[200000:200010]
         return answer.headers['x-cache'] == 'HIT'
     wait_for(stored, 'the complete response is stored')
@@ -202,7 +202,7 @@ def test_underscores_do_not_forge_server_fields(launch, loop, transport, upstrea
                            'add_header': 'X-Seen "<$http_x_forwarded_for>" always'}}})
     client = served.connect()
     fields = [(name, '7') for name in IMITATIONS]
-    answer = client.ask('GET', '/usual', [*fields, ('X_User', 'evil'), ('X-Role', 'evil'), ('X_None', 'evil'), ('X_Own', '1')])
+    answer = client.fetch('GET', '/usual', [*fields, ('X_User', 'evil'), ('X-Role', 'evil'), ('X_None', 'evil'), ('X_Own', '1')])
     client.close()
     assert answer.status == 200 and answer.headers['x-seen'] == '<>'
     names = [name.lower() for name, _ in upstream.last().lines]
@@ -222,7 +222,7 @@ def test_underscored_trailers_are_removed(launch, loop, transport, upstream):
     assert upstream.last().trailers == ['X_Own: 1']
 
 
-def test_local_address(launch, loop):
+def test_connections_are_reused_for_the_same_proxy_bind_only(launch, loop):
     """Connections are reused only for the same local address; a location without one does not use those of another."""
     upstream = Upstream({path: names_its_client for path in ('/bound', '/same', '/other', '/off', '/family')})
     to = {'proxy_pass': f'http://127.0.0.1:{upstream.port}'}

@@ -54,7 +54,7 @@ def test_truncated_bodies_are_detectable(proxy, path):
     with pytest.raises(EOFError):       # if all bytes arrived at once, the header section may not have been sent
         assert client.head().status == 200
         if path in ('/short', '/reset', '/half'):
-            client.take(10 if path == '/short' else 1000)
+            client.read_exactly(10 if path == '/short' else 1000)
         else:
             client.chunked()
     client.close()
@@ -87,7 +87,7 @@ def test_missing_response_is_504(client, proxy):
     assert 'host not found' in output
 
 
-def test_error_page_of_502(client):
+def test_error_page_replaces_502(client):
     response = client.get('/fallback/x')
     assert response.status == 502 and response.body == b'one\n'
 
@@ -121,8 +121,8 @@ def test_early_response_to_a_long_body(proxy):
 
 
 def test_oversize_body_is_413(client, proxy, upstream):
-    assert client.ask('POST', '/limited', body=b'0123456789').status == 200
-    assert client.ask('POST', '/limited', body=b'0123456789a').status == 413
+    assert client.fetch('POST', '/limited', body=b'0123456789').status == 200
+    assert client.fetch('POST', '/limited', body=b'0123456789a').status == 413
     chunked = proxy.connect()
     chunked.send('POST /limited HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n' + 'b\r\n0123456789a\r\n0\r\n\r\n')
     assert chunked.read().status == 413

@@ -44,7 +44,7 @@ def check(request):
     assert request.header('content-length') is None or request.header('content-length').isdigit()
 
 
-def ask(proxy, text):
+def fetch(proxy, text):
     """Sends all bytes and reads until the connection ends."""
     client = proxy.connect(timeout=10)
     answer = b''
@@ -66,7 +66,7 @@ def ask(proxy, text):
 def test_each_row_is_refused_or_forwarded_unambiguously(proxy, upstream, row):
     _, text, statuses, ends = row
     before = len(upstream.requests)
-    answer = ask(proxy, text + SMUGGLED)
+    answer = fetch(proxy, text + SMUGGLED)
     came = upstream.requests[before:]
     for request in came:
         check(request)

@@ -21,7 +21,7 @@ def at_end(respond):
 
 
 def interim(stream):
-    stream.talk.h2.send_headers(stream.number, [(':status', '103'), ('link', '</a>')])
+    stream.peer.h2.send_headers(stream.number, [(':status', '103'), ('link', '</a>')])
     stream.respond(200, [('content-length', '2')], b'ok')
 
 
@@ -37,8 +37,8 @@ def break_off(stream, code=http2.INTERNAL_ERROR):
 
 def refuse_first(stream, event):
     """Refuses the first stream of each path."""
-    if event == 'head' and stream.header(':path') not in stream.talk.upstream.refused:
-        stream.talk.upstream.refused.add(stream.header(':path'))
+    if event == 'head' and stream.header(':path') not in stream.peer.upstream.refused:
+        stream.peer.upstream.refused.add(stream.header(':path'))
         stream.refused = True
         stream.reset(7)
     elif event == 'end' and not stream.refused:
@@ -47,27 +47,27 @@ def refuse_first(stream, event):
 
 def go_away(stream, event):
     """The first connection ends: GOAWAY without this stream."""
-    upstream = stream.talk.upstream
+    upstream = stream.peer.upstream
     if event != 'head' or upstream.gone:
         return stream.respond(200, [], b'other') if event == 'end' else None
     upstream.gone = True
-    stream.talk.sock.sendall(http2.frame(http2.GOAWAY, 0, 0, (stream.number - 2).to_bytes(4, 'big') + bytes(4)))
+    stream.peer.sock.sendall(http2.frame(http2.GOAWAY, 0, 0, (stream.number - 2).to_bytes(4, 'big') + bytes(4)))
     return None
 
 
 def held(stream, event):
     """Responds when `release` is set, to all that wait."""
     if event == 'end':
-        stream.talk.upstream.waiting.append(stream)
+        stream.peer.upstream.waiting.append(stream)
 
 
 def malformed(stream):
-    stream.talk.sock.sendall(http2.frame(http2.DATA, 0, stream.number, b'early'))
+    stream.peer.sock.sendall(http2.frame(http2.DATA, 0, stream.number, b'early'))
 
 
 def long_field(stream):
     """A field that HPACK decoders do not accept."""
-    stream.talk.sock.sendall(http2.header_block(stream.number, b'\x88', http2.literal(b'x-long', b'~' * 70000)))
+    stream.peer.sock.sendall(http2.header_block(stream.number, b'\x88', http2.literal(b'x-long', b'~' * 70000)))
 
 
 SCRIPTS = {'/long-field': at_end(long_field), '/big': at_end(lambda stream: stream.respond(200, [('content-length', str(len(BIG)))], BIG)), '/interim': at_end(interim),
@@ -126,25 +126,25 @@ def client(serve, upstream):
 
 
 def test_requests_and_responses_are_forwarded(client, upstream):
-    answer = client.ask('/a?b=c', headers=[('x-own', '1'), ('te', 'trailers'), ('cookie', 'a=1'), ('cookie', 'b=2')], authority='a.test')
+    answer = client.fetch('/a?b=c', headers=[('x-own', '1'), ('te', 'trailers'), ('cookie', 'a=1'), ('cookie', 'b=2')], authority='a.test')
     seen = upstream.last()
     assert (answer.status, bytes(answer.body)) == (200, b'one GET /a?b=c\n')
     assert [seen.header(name) for name in (':scheme', ':authority', 'x-own', 'te', 'cookie')] == \
         ['http', f'127.0.0.1:{upstream.port}', '1', 'trailers', 'a=1; b=2']
     assert not {'host', 'connection', 'upgrade'} & {name for name, _ in seen.fields}
-    head = client.ask('/head', method='HEAD')
+    head = client.fetch('/head', method='HEAD')
     assert (head.status, head.headers['content-length'], head.body) == (200, '15', b'')
-    assert client.ask('/204').status == 204
-    assert bytes(client.ask('/big').body) == BIG
-    found = client.ask('/interim')
+    assert client.fetch('/204').status == 204
+    assert bytes(client.fetch('/big').body) == BIG
+    found = client.fetch('/interim')
     assert [dict(fields)['link'] for fields in found.interims] == ['</a>'] and found.body == b'ok'
-    assert client.ask('/trailers', headers=[('te', 'trailers')]).trailers == [('x-sum', '42')]
+    assert client.fetch('/trailers', headers=[('te', 'trailers')]).trailers == [('x-sum', '42')]
 
 
 @pytest.mark.parametrize('size', [0, 1, 65535, 65536, len(BIG)])
 def test_request_bodies_are_forwarded(client, upstream, size):
     for headers in ([], [('content-length', str(size))]):
-        assert bytes(client.ask('/echo', method='POST', headers=headers, body=BIG[:size]).body) == BIG[:size]
+        assert bytes(client.fetch('/echo', method='POST', headers=headers, body=BIG[:size]).body) == BIG[:size]
         assert upstream.last().header('content-length') == (str(size) if headers else None)
 
 
@@ -159,13 +159,13 @@ def test_exchanges_share_a_connection(client, upstream):
     streams = [client.request(f'/held?{i}') for i in range(50)]
     wait_for(lambda: len(upstream.waiting) == 50, 'all requests')
     assert upstream.connections == 1
-    with upstream.talks[0].lock:
+    with upstream.peers[0].lock:
         for stream in upstream.waiting:
             stream.respond(200, [], stream.header(':path').encode())
-        upstream.talks[0].flush()
+        upstream.peers[0].flush()
     for i, answer in enumerate(client.wait(*streams)):
         assert answer.body == f'/held?{i}'.encode()
-    assert client.ask('/after').status == 200 and upstream.connections == 1
+    assert client.fetch('/after').status == 200 and upstream.connections == 1
 
 
 def test_max_concurrent_streams_of_the_server_is_respected(serve):
@@ -174,11 +174,11 @@ def test_max_concurrent_streams_of_the_server_is_respected(serve):
     streams = [client.request(f'/held?{i}') for i in range(10)]
     wait_for(lambda: len(upstream.waiting) == 10, 'all requests')
     assert 4 <= upstream.connections <= 10
-    for talk in upstream.talks:
-        with talk.lock:
-            for stream in [found for found in upstream.waiting if found.talk is talk]:
+    for peer in upstream.peers:
+        with peer.lock:
+            for stream in [found for found in upstream.waiting if found.peer is peer]:
                 stream.respond(200)
-            talk.flush()
+            peer.flush()
     assert all(answer.status == 200 for answer in client.wait(*streams))
     client.close()
     upstream.stop()
@@ -186,40 +186,40 @@ def test_max_concurrent_streams_of_the_server_is_respected(serve):
 
 
 def test_retries_after_refused_stream(client, upstream):
-    assert bytes(client.ask('/refused', method='GET').body) == b'later: '
-    assert bytes(client.ask('/kept/refused', method='POST', body=b'abc').body) != b'', 'another path'
-    refused = client.ask('/refused-post', method='POST', headers=[('content-length', '0')])
+    assert bytes(client.fetch('/refused', method='GET').body) == b'later: '
+    assert bytes(client.fetch('/kept/refused', method='POST', body=b'abc').body) != b'', 'another path'
+    refused = client.fetch('/refused-post', method='POST', headers=[('content-length', '0')])
     assert (refused.status, refused.body) == (200, b'later: '), 'a POST, too: it was not processed'
 
 
 def test_retries_after_goaway(client, upstream):
-    assert client.ask('/a').status == 200
-    answer = client.ask('/gone', method='POST', headers=[('content-length', '0')])
+    assert client.fetch('/a').status == 200
+    answer = client.fetch('/gone', method='POST', headers=[('content-length', '0')])
     assert (answer.status, answer.body, upstream.connections) == (200, b'other', 2)
-    assert client.ask('/b').status == 200 and upstream.connections == 2
+    assert client.fetch('/b').status == 200 and upstream.connections == 2
 
 
 def test_stream_errors_affect_one_stream(client, upstream):
     held = client.request('/held')
     wait_for(lambda: upstream.waiting, 'the request')
-    assert client.ask('/reset').status == 502
-    assert client.ask('/short').reset == http2.INTERNAL_ERROR
-    assert client.ask('/malformed').status == 502
+    assert client.fetch('/reset').status == 502
+    assert client.fetch('/short').reset == http2.INTERNAL_ERROR
+    assert client.fetch('/malformed').status == 502
     upstream.faults.clear() # hyper-h2 regards the client's RST_STREAM as one of a stream that it has not opened
-    with upstream.talks[0].lock:
+    with upstream.peers[0].lock:
         upstream.waiting[0].respond(200, [], b'held')
-        upstream.talks[0].flush()
+        upstream.peers[0].flush()
     assert client.wait(held).body == b'held' and upstream.connections == 1
 
 
-def test_codes_of_resets(client):
+def test_reset_codes_of_requests_are_forwarded(client):
     """Those about a request are passed on; those about the upstream connection are not."""
     codes = {'/cancelled': http2.CANCEL, '/calm': http2.ENHANCE_YOUR_CALM, '/flow': http2.INTERNAL_ERROR, '/short': http2.INTERNAL_ERROR}
-    assert {target: client.ask(target).reset for target in codes} == codes
+    assert {target: client.fetch(target).reset for target in codes} == codes
 
 
 def test_a_field_that_is_too_long_fails_its_response_only(client, upstream):
-    assert [client.ask(target).status for target in ('/long-field', '/one', '/long-field', '/one')] == [502, 200, 502, 200]
+    assert [client.fetch(target).status for target in ('/long-field', '/one', '/long-field', '/one')] == [502, 200, 502, 200]
     assert upstream.connections == 1
     upstream.faults.clear() # as above
 
@@ -227,9 +227,9 @@ def test_a_field_that_is_too_long_fails_its_response_only(client, upstream):
 def test_lost_connection_fails_its_streams(client, upstream):
     streams = [client.request('/held'), client.request('/held')]
     wait_for(lambda: len(upstream.waiting) == 2, 'the requests')
-    upstream.talks[0].sock.shutdown(2)
+    upstream.peers[0].sock.shutdown(2)
     assert [answer.status for answer in client.wait(*streams)] == [502, 502]
-    assert client.ask('/a').status == 200 and upstream.connections == 2
+    assert client.fetch('/a').status == 200 and upstream.connections == 2
 
 
 def test_client_reset_is_forwarded(client, upstream):
@@ -238,18 +238,18 @@ def test_client_reset_is_forwarded(client, upstream):
     client.h2.reset_stream(stream, http2.CANCEL)
     client.flush()
     wait_for(lambda: upstream.last().reset_code == http2.CANCEL, 'the cancellation')
-    assert client.ask('/a').status == 200 and upstream.connections == 1
+    assert client.fetch('/a').status == 200 and upstream.connections == 1
 
 
 def test_proxy_read_timeout_resets_the_stream(serve, upstream):
     client = http2.connect(serve({'/': to(upstream, proxy_read_timeout='100ms'), '/held': to(upstream)}), 'plain', TIMEOUT)
     held = client.request('/held')
     wait_for(lambda: upstream.waiting, 'the request')
-    assert client.ask('/never').status == 504
+    assert client.fetch('/never').status == 504
     wait_for(lambda: upstream.last().reset_code == http2.CANCEL, 'the cancellation')
-    with upstream.talks[0].lock:
+    with upstream.peers[0].lock:
         upstream.waiting[0].respond(200)
-        upstream.talks[0].flush()
+        upstream.peers[0].flush()
     assert client.wait(held).status == 200 and upstream.connections == 1
     client.close()
 
@@ -259,7 +259,7 @@ def test_unreachable_server_is_skipped(serve, upstream):
     port = serve({'/': {'proxy_pass': 'http://group', 'proxy_http_version': '2'}}, group)
     client = http2.connect(port, 'plain', TIMEOUT)
     for _ in range(3):
-        assert client.ask('/a').status == 200
+        assert client.fetch('/a').status == 200
     assert upstream.connections == 1
     client.close()
 
@@ -268,9 +268,9 @@ def test_keepalive_requests_limits_a_connection(serve, upstream):
     group = {'upstream': {'group': {'server': f'127.0.0.1:{upstream.port}', 'keepalive_requests': 2}}}
     client = http2.connect(serve({'/': {'proxy_pass': 'http://group', 'proxy_http_version': '2'}}, group), 'plain', TIMEOUT)
     for _ in range(6):
-        assert client.ask('/a').status == 200
+        assert client.fetch('/a').status == 200
     assert upstream.connections == 3
-    wait_for(lambda: sum(len(talk.goaways) for talk in upstream.talks) == 3, 'GOAWAY of each connection')
+    wait_for(lambda: sum(len(peer.goaways) for peer in upstream.peers) == 3, 'GOAWAY of each connection')
     client.close()
 
 
@@ -280,7 +280,7 @@ def test_slow_client_does_not_block_other_streams(client, upstream):
     client.until(lambda: len(client.responses[slow].body) == http2.WINDOW)
     client.h2.increment_flow_control_window(100000)
     client.flush()
-    assert client.ask('/a').status == 200
+    assert client.fetch('/a').status == 200
     client.h2.increment_flow_control_window(2 * len(BIG))
     client.h2.increment_flow_control_window(2 * len(BIG), slow)
     client.flush()
@@ -290,7 +290,7 @@ def test_slow_client_does_not_block_other_streams(client, upstream):
 def test_server_without_http2_is_502(serve, base):
     upstream = Upstream()
     client = http2.connect(serve({'/': to(upstream)}), 'plain', TIMEOUT)
-    assert client.ask('/a').status == 502
+    assert client.fetch('/a').status == 502
     client.close()
     upstream.stop()
 
@@ -313,9 +313,9 @@ def test_alpn_without_h2_is_502(serve, inner, alpn, status):
     group = {'upstream': {'localhost': {'server': f'127.0.0.1:{upstream.port}'}}}
     port = serve({'/': {'proxy_pass': 'https://localhost', 'proxy_http_version': '2', 'proxy_ssl_trusted_certificate': inner[0]}}, group)
     client = http2.connect(port, 'plain', TIMEOUT)
-    assert client.ask('/a').status == status
+    assert client.fetch('/a').status == status
     if status == 200:
-        assert upstream.last().header(':scheme') == 'https' and bytes(client.ask('/big').body) == BIG and upstream.connections == 1
+        assert upstream.last().header(':scheme') == 'https' and bytes(client.fetch('/big').body) == BIG and upstream.connections == 1
     client.close()
     upstream.stop()
 
@@ -331,13 +331,13 @@ def test_sluice_as_upstream_server(serve, launch, loop, transport):
 
 def test_http1_clients_are_proxied(serve, upstream):
     client = http1.connect(serve({'/': to(upstream)}), 'plain', timeout=TIMEOUT)
-    assert client.get('/a').body == b'one GET /a\n' and client.ask('HEAD', '/a').headers['content-length'] == '12'
-    upgraded = client.ask('GET', '/b', [('Connection', 'Upgrade'), ('Upgrade', 'websocket')])
+    assert client.get('/a').body == b'one GET /a\n' and client.fetch('HEAD', '/a').headers['content-length'] == '12'
+    upgraded = client.fetch('GET', '/b', [('Connection', 'Upgrade'), ('Upgrade', 'websocket')])
     assert upgraded.status == 200 and not {'upgrade', 'connection'} & {name for name, _ in upstream.last().fields}
     client.send('POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n')
     assert client.read('POST').body == b'abc'
     assert client.get('/trailers').body == b'body' and client.get('/big').body == BIG
-    assert client.ask('POST', '/echo', [('Expect', '100-continue')], b'abc').body == b'abc'
+    assert client.fetch('POST', '/echo', [('Expect', '100-continue')], b'abc').body == b'abc'
     assert upstream.last().header('expect') is None and upstream.connections == 1
     client.close()
 
@@ -348,11 +348,11 @@ def test_bodies_with_each_buffering(serve, upstream, more):
     if 'proxy_protocol' in more:
         upstream.proxied = True
     client = http2.connect(serve({'/': to(upstream, **more)}), 'plain', TIMEOUT)
-    assert bytes(client.ask('/big').body) == BIG
-    part = client.ask('/big', headers=[('range', 'bytes=1000-1999')])
+    assert bytes(client.fetch('/big').body) == BIG
+    part = client.fetch('/big', headers=[('range', 'bytes=1000-1999')])
     assert bytes(part.body) == (BIG[1000:2000] if 'proxy_force_ranges' in more else BIG)
     assert upstream.connections == (2 if 'proxy_protocol' in more else 1)
-    assert all(talk.proxy_header.startswith(b'PROXY TCP4 127.0.0.1') for talk in upstream.talks if upstream.proxied)
+    assert all(peer.proxy_header.startswith(b'PROXY TCP4 127.0.0.1') for peer in upstream.peers if upstream.proxied)
     client.close()
 
 
@@ -360,11 +360,11 @@ def test_responses_are_cached(serve, upstream, new_directory):
     http = {'proxy_cache_path': {'path': str(new_directory() / 'cache'), 'keys_zone': 'one:1m'}}
     port = serve({'/': to(upstream, proxy_cache='one', proxy_cache_valid='1h')}, http)
     client = http2.connect(port, 'plain', TIMEOUT)
-    assert bytes(client.ask('/big').body) == BIG
+    assert bytes(client.fetch('/big').body) == BIG
 
     def stored():
         before = len(upstream.requests)
-        return bytes(client.ask('/big').body) == BIG and len(upstream.requests) == before
+        return bytes(client.fetch('/big').body) == BIG and len(upstream.requests) == before
     wait_for(stored, 'a stored response')
     client.close()
 
@@ -373,15 +373,15 @@ def test_quit_completes_open_streams(loop, tmp_path, upstream):
     port = server_kit.free_port()
     server = server_kit.Server(tmp_path, [{'listen': f'127.0.0.1:{port}', 'location': {'/': to(upstream)}}], loop=loop).start([port])
     idle, client = http2.connect(port, 'plain', TIMEOUT), http2.connect(port, 'plain', TIMEOUT)
-    assert idle.ask('/a').status == 200
+    assert idle.fetch('/a').status == 200
     idle.close()
     stream = client.request('/held')
     wait_for(lambda: upstream.waiting, 'the request')
     server.process.send_signal(signal.SIGQUIT)
     client.until(lambda: client.goaway)
-    with upstream.talks[0].lock:
+    with upstream.peers[0].lock:
         upstream.waiting[0].respond(200, [], b'held')
-        upstream.talks[0].flush()
+        upstream.peers[0].flush()
     assert client.wait(stream).body == b'held'
     client.to_end().close()
     assert server.process.wait(TIMEOUT) == 0
@@ -392,13 +392,13 @@ def test_reload_closes_idle_connections(loop, tmp_path, upstream):
     port = server_kit.free_port()
     server = server_kit.Server(tmp_path, [{'listen': f'127.0.0.1:{port}', 'location': {'/': to(upstream)}}], loop=loop).start([port])
     client = http2.connect(port, 'plain', TIMEOUT)
-    assert client.ask('/a').status == 200
+    assert client.fetch('/a').status == 200
     client.close()
     before = server.workers()
     server.process.send_signal(signal.SIGHUP)
     wait_for(lambda: server.workers() and not set(before) & set(server.workers()), 'new workers')
     client = http2.connect(port, 'plain', TIMEOUT)
-    assert client.ask('/b').status == 200 and upstream.connections == 2
+    assert client.fetch('/b').status == 200 and upstream.connections == 2
     client.close()
     server.stop()
 

@@ -4,10 +4,10 @@ from kit.upstream import Upstream
 from test_fastcgi import Application, end, out, GOOD
 
 
-def redirects(talk):
-    talk.read_body()
-    place = talk.request.target.split('?', 1)[1]
-    talk.send(f'HTTP/1.1 200 OK\r\nX-Accel-Redirect: {place}\r\nContent-Length: 0\r\n\r\n')
+def redirects(peer):
+    peer.read_body()
+    place = peer.request.target.split('?', 1)[1]
+    peer.send(f'HTTP/1.1 200 OK\r\nX-Accel-Redirect: {place}\r\nContent-Length: 0\r\n\r\n')
     return True
 
 

@@ -8,12 +8,12 @@ import pytest
 
 from kit import server as server_kit
 from kit.lifetime import wait_for
-from kit.upstream import Conversation, Upstream, plain
+from kit.upstream import UpstreamConnection, Upstream, plain
 
 SIGNATURE = b'\r\n\r\n\0\r\nQUIT\n'
 
 
-def take(stream, count):
+def read_exactly(stream, count):
     got = b''
     while len(got) < count:
         piece = stream.recv(count - len(got))
@@ -25,16 +25,16 @@ def take(stream, count):
 def read_proxy_header(stream):
     """Reads a header; returns (version, source, destination), each an address and a port. Reads byte by byte, so that no following byte is
     lost."""
-    got = take(stream, 6)
+    got = read_exactly(stream, 6)
     if got == b'PROXY ':
         while not got.endswith(b'\r\n'):
-            got += take(stream, 1)
+            got += read_exactly(stream, 1)
         words = got.decode().split()
         assert words[1] == 'TCP4' and len(words) == 6, words
         return 1, (words[2], int(words[4])), (words[3], int(words[5]))
-    got += take(stream, 10)
+    got += read_exactly(stream, 10)
     assert got[:12] == SIGNATURE and got[12:14] == b'\x21\x11', got
-    rest = take(stream, struct.unpack('!H', got[14:16])[0])
+    rest = read_exactly(stream, struct.unpack('!H', got[14:16])[0])
     one, two, from_port, to_port = struct.unpack('!4s4sHH', rest)
     return 2, (socket.inet_ntoa(one), from_port), (socket.inet_ntoa(two), to_port)
 
@@ -55,10 +55,10 @@ class ProxyProtocolServer(Upstream):
                 while piece := stream.recv(65536):
                     stream.sendall(piece)
             else:
-                talk = Conversation(self, stream)
-                talk.read_head()
-                while plain(talk):
-                    talk.read_head()
+                peer = UpstreamConnection(self, stream)
+                peer.read_head()
+                while plain(peer):
+                    peer.read_head()
         except (EOFError, OSError):
             pass
         except Exception as error:
@@ -155,12 +155,12 @@ def test_stream_sends_proxy_header(tmp_path, loop, echoing, word, version):
     made.start([port])
     results = []
 
-    def ask(number):
+    def fetch(number):
         with socket.create_connection(('127.0.0.1', port)) as stream:
             stream.settimeout(20 * server_kit.PATIENCE)
             stream.sendall(b'hello %d' % number)
-            results.append((take(stream, 7), (version, stream.getsockname(), ('127.0.0.1', port)) in echoing.headers))
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
+            results.append((read_exactly(stream, 7), (version, stream.getsockname(), ('127.0.0.1', port)) in echoing.headers))
+    threads = [threading.Thread(target=fetch, args=(number,)) for number in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -180,10 +180,10 @@ class HeaderRequired(ProxyProtocolServer):
     def serve(self, stream):
         try:
             word = self.WORDS[self.version]
-            self.headers.append(take(stream, len(word)))
-            talk = Conversation(self, stream)
-            talk.read_head()
-            plain(talk)
+            self.headers.append(read_exactly(stream, len(word)))
+            peer = UpstreamConnection(self, stream)
+            peer.read_head()
+            plain(peer)
         except (AssertionError, EOFError, OSError):
             pass
         stream.close()

@@ -54,20 +54,20 @@ def test_nginx_as_upstream_server(launch, loop, transport, nginx, files):
     big = files[1]
     for _ in range(3):
         assert hashlib.sha256(client.get('/big.bin').body).digest() == hashlib.sha256(big).digest()
-    part = client.ask('GET', '/big.bin', [('Range', 'bytes=1000-1999')])
+    part = client.fetch('GET', '/big.bin', [('Range', 'bytes=1000-1999')])
     assert part.status == 206 and part.body == big[1000:2000] and part.headers['content-range'] == f'bytes 1000-1999/{len(big)}'
-    head = client.ask('HEAD', '/big.bin')
+    head = client.fetch('HEAD', '/big.bin')
     assert head.status == 200 and head.headers['content-length'] == str(len(big))
     etag = head.headers['etag']
-    assert client.ask('GET', '/big.bin', [('If-None-Match', etag)]).status == 304
+    assert client.fetch('GET', '/big.bin', [('If-None-Match', etag)]).status == 304
     assert client.get('/nowhere').status == 404
     assert client.get('/gone').body == b'gone'
     assert client.get('/folder').status == 301
-    packed = client.ask('GET', '/small.txt', [('Accept-Encoding', 'gzip')])
+    packed = client.fetch('GET', '/small.txt', [('Accept-Encoding', 'gzip')])
     assert packed.headers['content-encoding'] == 'gzip' and not packed.has_length
     output = client.get('/said?a=b').body.decode().split('|')
     assert output == ['/said?a=b', '127.0.0.1', '2 sluice' if http1.PROTOCOL == 'http2' else '1.1 sluice', '127.0.0.1', '']
-    assert client.ask('POST', '/small.txt', body=b'x' * 300000).status == 405     # an early response: the connection may end
+    assert client.fetch('POST', '/small.txt', body=b'x' * 300000).status == 405     # an early response: the connection may end
     client.close()
 
 
@@ -76,8 +76,8 @@ def test_python_http_server_as_upstream_server(launch, loop, transport, python, 
     for _ in range(3):
         assert client.get('/big.bin').body == files[1]      # HTTP/1.0: each response ends its connection
     assert client.get('/nowhere').status == 404
-    assert client.ask('HEAD', '/small.txt').headers['content-length'] == '6'
-    assert client.ask('POST', '/small.txt', body=b'x').status == 501
+    assert client.fetch('HEAD', '/small.txt').headers['content-length'] == '6'
+    assert client.fetch('POST', '/small.txt', body=b'x').status == 501
     assert client.get('/small.txt').body == b'small\n'
     client.close()
 
@@ -89,7 +89,7 @@ def test_killed_servers_cause_no_failed_requests(launch, loop, transport):
     served = launch(loop, transport, http={'upstream': group}, server={'location': {'/': {'proxy_pass': 'http://group'}}})
     statuses, stop = [], threading.Event()
 
-    def ask():
+    def fetch():
         while not stop.is_set():
             client = served.connect()
             try:
@@ -102,7 +102,7 @@ def test_killed_servers_cause_no_failed_requests(launch, loop, transport):
     def more_answers():
         before = len(statuses)
         wait_for(lambda: len(statuses) > before + 100, 'more answers')
-    askers = [threading.Thread(target=ask) for _ in range(3)]
+    askers = [threading.Thread(target=fetch) for _ in range(3)]
     for owner in askers:
         owner.start()
     try:

@@ -7,29 +7,29 @@ from kit import server as server_kit
 from kit.upstream import Upstream
 
 
-def moves(talk):
-    to = talk.request.target.split('?', 1)[1].replace('SELF', f'127.0.0.1:{talk.upstream.port}')
-    talk.send(f'HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n')
+def moves(peer):
+    to = peer.request.target.split('?', 1)[1].replace('SELF', f'127.0.0.1:{peer.upstream.port}')
+    peer.send(f'HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n')
     return True
 
 
-def bakes(talk):
-    cookies = talk.request.target.split('?', 1)[1].replace('%20', ' ').split('|')
-    talk.send('HTTP/1.1 200 OK\r\n' + ''.join(f'Set-Cookie: {cookie}\r\n' for cookie in cookies) + 'Content-Length: 0\r\n\r\n')
+def bakes(peer):
+    cookies = peer.request.target.split('?', 1)[1].replace('%20', ' ').split('|')
+    peer.send('HTTP/1.1 200 OK\r\n' + ''.join(f'Set-Cookie: {cookie}\r\n' for cookie in cookies) + 'Content-Length: 0\r\n\r\n')
     return True
 
 
-def fails(talk):
-    talk.read_body()
-    status = talk.request.target.split('?', 1)[1]
-    talk.send(f'HTTP/1.1 {status} Failed\r\nWWW-Authenticate: Basic realm="x"\r\nX-Own: 1\r\nContent-Length: 4\r\n\r\nown\n')
+def fails(peer):
+    peer.read_body()
+    status = peer.request.target.split('?', 1)[1]
+    peer.send(f'HTTP/1.1 {status} Failed\r\nWWW-Authenticate: Basic realm="x"\r\nX-Own: 1\r\nContent-Length: 4\r\n\r\nown\n')
     return True
 
 
-def advises(talk):
-    talk.read_body()
-    status = talk.request.target.split('?', 1)[1]
-    talk.send(f'HTTP/1.1 {status} Failed\r\nWWW-Authenticate: Basic realm="x"\r\nWWW-Authenticate: Bearer\r\nRetry-After: 7\r\nAllow: PUT\r\n'
+def advises(peer):
+    peer.read_body()
+    status = peer.request.target.split('?', 1)[1]
+    peer.send(f'HTTP/1.1 {status} Failed\r\nWWW-Authenticate: Basic realm="x"\r\nWWW-Authenticate: Bearer\r\nRetry-After: 7\r\nAllow: PUT\r\n'
               'X-Own: 1\r\nContent-Length: 4\r\n\r\nown\n')
     return True
 
@@ -108,7 +108,7 @@ def test_proxy_intercept_errors_requires_an_error_page(client, upstream):
     assert response.status == 502 and response.body == b'own\n' and response.headers['x-own'] == '1'
     response = client.get('/passed/fails?404')
     assert response.status == 404 and response.body == b'own\n'
-    assert client.ask('POST', '/caught/fails?404', body=b'x' * 1000).body == b'one\n'
+    assert client.fetch('POST', '/caught/fails?404', body=b'x' * 1000).body == b'one\n'
     assert client.alive()
 
 
@@ -122,11 +122,11 @@ def test_intercepted_error_retains_required_fields(client, status, stored):
 
 
 def test_proxy_method_replaces_the_method(client, upstream):
-    assert client.ask('POST', '/put/x', body=b'12345').status == 200
+    assert client.fetch('POST', '/put/x', body=b'12345').status == 200
     assert upstream.last().method == 'PUT' and upstream.last().body == b'12345'
     response = client.get('/head/x')
     assert upstream.last().method == 'HEAD' and response.status == 200 and response.body == b''
-    response = client.ask('HEAD', '/get/x')
+    response = client.fetch('HEAD', '/get/x')
     assert upstream.last().method == 'GET' and response.headers['content-length'] == str(len('one GET /get/x\n'))
     assert client.get('/made/x?method=DELETE').status == 200 and upstream.last().method == 'DELETE'
     before = len(upstream.requests)

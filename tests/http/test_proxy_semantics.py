@@ -7,16 +7,16 @@ from kit.upstream import Upstream
 OK = 'HTTP/1.1 200 OK\r\n'
 
 
-def two(talk):
-    talk.read_body()
-    talk.send(OK + 'X-Two: 1\r\nX-One: a\r\nX-Two: 2, 3\r\nContent-Length: 0\r\n\r\n')
+def two(peer):
+    peer.read_body()
+    peer.send(OK + 'X-Two: 1\r\nX-One: a\r\nX-Two: 2, 3\r\nContent-Length: 0\r\n\r\n')
     return True
 
 
-def refresh(talk):
-    talk.read_body()
-    value = talk.request.target.partition('?')[2].replace('SELF', f'http://127.0.0.1:{talk.upstream.port}').replace('%20', ' ')
-    talk.send(OK + f'Refresh: {value}\r\nContent-Length: 0\r\n\r\n')
+def refresh(peer):
+    peer.read_body()
+    value = peer.request.target.partition('?')[2].replace('SELF', f'http://127.0.0.1:{peer.upstream.port}').replace('%20', ' ')
+    peer.send(OK + f'Refresh: {value}\r\nContent-Length: 0\r\n\r\n')
     return True
 
 
@@ -26,11 +26,11 @@ CLOSING = {
 }
 
 
-def closing(talk):
+def closing(peer):
     """Sends Connection: close and waits for the proxy to close first."""
-    talk.read_body()
-    talk.send(OK + 'Connection: close\r\n' + CLOSING[talk.request.target])
-    talk.upstream.received += b'.' if talk.at_end() else b'?'
+    peer.read_body()
+    peer.send(OK + 'Connection: close\r\n' + CLOSING[peer.request.target])
+    peer.upstream.received += b'.' if peer.at_end() else b'?'
 
 
 @pytest.fixture(scope='module')
@@ -81,10 +81,10 @@ def test_unresolvable_name_is_502(served, client):
 
 
 def test_fields_of_one_name_are_joined(served, client, upstream):
-    response = client.ask('GET', '/two')
+    response = client.fetch('GET', '/two')
     assert response.status == 200
     logged(served, '/two|1, 2, 3')
-    response = client.ask('GET', '/cookies', [('Cookie', 'a=1'), ('X-A', '1'), ('Cookie', 'b=2'), ('X-A', '2')])
+    response = client.fetch('GET', '/cookies', [('Cookie', 'a=1'), ('X-A', '1'), ('Cookie', 'b=2'), ('X-A', '2')])
     assert response.body == b'a=1; b=2|1, 2'
 
 
@@ -101,34 +101,34 @@ def test_proxy_redirect_rewrites_refresh(client, upstream, path, output):
 def test_max_forwards_is_decremented(client, upstream, method):
     """RFC 9110 7.6.2: the proxy responds to 0, and passes other numbers on decremented."""
     before = len(upstream.requests)
-    assert client.ask(method, '/m', [('Max-Forwards', '0')]).status == (204 if method == 'OPTIONS' else 405)
+    assert client.fetch(method, '/m', [('Max-Forwards', '0')]).status == (204 if method == 'OPTIONS' else 405)
     assert len(upstream.requests) == before
     for output, passed in ('1', '0'), ('10', '9'), ('x', 'x'), ('-1', '-1'):
-        assert client.ask(method, '/m', [('Max-Forwards', output)]).status == 200
+        assert client.fetch(method, '/m', [('Max-Forwards', output)]).status == 200
         assert upstream.last().all('max-forwards') == [passed]
-    assert client.ask('GET', '/m', [('Max-Forwards', '0')]).status == 200
+    assert client.fetch('GET', '/m', [('Max-Forwards', '0')]).status == 200
     assert upstream.last().all('max-forwards') == ['0']
 
 
 def test_options_asterisk_has_no_allow(client):
-    response = client.ask('OPTIONS', '*')
+    response = client.fetch('OPTIONS', '*')
     assert response.status in (200, 204) and 'allow' not in response.headers
 
 
 @pytest.mark.parametrize('path', ['/m', '/kept/m'])
 def test_te_trailers_is_forwarded(client, upstream, path):
     """RFC 9110 10.1.4: TE is passed on with `trailers` only, and Connection lists it; trailers are passed on."""
-    client.ask('GET', path, [('TE', 'gzip;q=0.5, trailers'), ('Connection', 'TE')])
+    client.fetch('GET', path, [('TE', 'gzip;q=0.5, trailers'), ('Connection', 'TE')])
     assert upstream.last().all('te') == ['trailers']
     assert 'te' in [option.strip().lower() for option in upstream.last().header('connection').split(',')]
-    client.ask('GET', path, [('TE', 'gzip'), ('Connection', 'TE')])
+    client.fetch('GET', path, [('TE', 'gzip'), ('Connection', 'TE')])
     assert upstream.last().all('te') == []
 
 
 @pytest.mark.parametrize('path', CLOSING)
 def test_closed_upstream_connection_is_not_reused(client, upstream, path):
     received = upstream.received
-    assert client.ask('HEAD' if path == '/head' else 'GET', '/kept' + path).status == 200
+    assert client.fetch('HEAD' if path == '/head' else 'GET', '/kept' + path).status == 200
     wait_for(lambda: upstream.received == received + b'.', 'the connection stays open')
     before = upstream.connections
     assert client.get('/kept/m').status == 200

@@ -6,7 +6,7 @@ import time
 
 import pytest
 from kit import server as server_kit
-from kit.endings import memory_kib
+from kit.disconnections import memory_kib
 from kit.lifetime import wait_for
 from proxy_site import BIG, OK, UPGRADE, client, closed_port, local, other, proxy, upstream  # noqa: F401
 
@@ -16,16 +16,16 @@ def test_upstream_connections_are_reused(client, upstream):
     before = upstream.connections
     for number in range(20):
         assert client.get(f'/kept/{number}').status == 200
-    assert client.ask('POST', '/kept', body=b'x' * 5000).status == 200
+    assert client.fetch('POST', '/kept', body=b'x' * 5000).status == 200
     assert upstream.connections == before
 
 
 def test_closed_idle_connection_is_retried(client, upstream, proxy):
     """The upstream server closes a kept connection while the next request uses it: the proxy retries, and the client receives no error."""
-    def stale(talk):
-        talk.send(OK + 'Content-Length: 2\r\n\r\nok')
-        talk.read_head()
-        talk.reset()
+    def stale(peer):
+        peer.send(OK + 'Content-Length: 2\r\n\r\nok')
+        peer.read_head()
+        peer.reset()
     upstream.scripts['/stale'] = stale
     for _ in range(5):
         assert client.get('/stale').status == 200
@@ -41,8 +41,8 @@ def test_failed_request_goes_to_the_next_server(client, other, upstream):
 def test_client_disconnection_closes_the_upstream_connection(proxy, upstream):
     gone = threading.Event()
 
-    def waits(talk):
-        if talk.at_end():
+    def waits(peer):
+        if peer.at_end():
             gone.set()
     upstream.scripts['/left'] = waits
     before = len(upstream.requests)
@@ -58,13 +58,13 @@ def test_slow_client_applies_backpressure(proxy, upstream):
     """Backpressure: while the client does not read an endless response, the proxy reads only as much as its buffers take."""
     sent = [0]
 
-    def endless(talk):
-        talk.stream.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65536)
-        talk.stream.settimeout(1.5)
-        talk.send(OK + 'Content-Length: 1000000000\r\n\r\n')
+    def endless(peer):
+        peer.stream.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65536)
+        peer.stream.settimeout(1.5)
+        peer.send(OK + 'Content-Length: 1000000000\r\n\r\n')
         try:
             while sent[0] < 200_000_000:
-                sent[0] += talk.stream.send(b'x' * 65536)
+                sent[0] += peer.stream.send(b'x' * 65536)
         except TimeoutError:
             stalled.set()
     stalled = threading.Event()
@@ -80,10 +80,10 @@ def test_slow_client_applies_backpressure(proxy, upstream):
 def test_slow_server_applies_backpressure(proxy, upstream):
     release = threading.Event()
 
-    def lazy(talk):
+    def lazy(peer):
         release.wait(20)
-        talk.read_body()
-        talk.send(OK + 'Content-Length: 2\r\n\r\nok')
+        peer.read_body()
+        peer.send(OK + 'Content-Length: 2\r\n\r\nok')
         return True
     upstream.scripts['/lazy'] = lazy
     client = proxy.connect()
@@ -108,18 +108,18 @@ def test_websocket_upgrade(proxy, upstream):
     assert head.status == 101 and head.headers['upgrade'] == 'websocket' and head.headers['connection'] == 'upgrade'
     assert head.headers['sec-websocket-accept'] == 'y'
     assert 'content-length' not in head.headers and 'transfer-encoding' not in head.headers
-    assert client.take(10) == b'helloearly'
+    assert client.read_exactly(10) == b'helloearly'
     time.sleep(1)
     client.send('after a while')
-    assert client.take(13) == b'after a while'
+    assert client.read_exactly(13) == b'after a while'
     received = []
-    reader = threading.Thread(target=lambda: received.append(client.take(len(BIG))))
+    reader = threading.Thread(target=lambda: received.append(client.read_exactly(len(BIG))))
     reader.start()
     client.send(BIG)
     reader.join(20 * server_kit.PATIENCE)
     assert received == [BIG]
     client.send('bye')
-    assert client.take(3) == b'bye' and client.at_end()
+    assert client.read_exactly(3) == b'bye' and client.at_end()
     client.close()
     assert proxy.server.access_for('/socket')[-1]['status'] == '101', server_kit.read_text(proxy.server.access_path)
 
@@ -129,12 +129,12 @@ def test_disconnection_of_an_upgraded_client(proxy, upstream):
     upstream.received = b''
     client = proxy.connect()
     client.send(UPGRADE.format('/socket'))
-    assert client.head().status == 101 and client.take(5) == b'hello'
+    assert client.head().status == 101 and client.read_exactly(5) == b'hello'
     client.send(b'z' * 300000 + b'last')
     if proxy.transport == 'plain':
         client.stream.shutdown(socket.SHUT_WR)
     else:
-        reader = threading.Thread(target=lambda: client.take(300004))
+        reader = threading.Thread(target=lambda: client.read_exactly(300004))
         reader.start()
         reader.join(20 * server_kit.PATIENCE)
         client.close()
@@ -146,7 +146,7 @@ def switched(server):
     """Opens an upgraded connection."""
     client = server.connect()
     client.send(UPGRADE.format('/socket'))
-    assert client.head().status == 101 and client.take(5) == b'hello'
+    assert client.head().status == 101 and client.read_exactly(5) == b'hello'
     return client
 
 
@@ -182,7 +182,7 @@ def test_access_log_of_a_websocket(launch, loop, transport, upstream):
     assert head.status == 101
     time.sleep(0.3)
     client.send('z' * 100000 + 'bye')
-    assert len(client.take(100008)) == 100008 and client.at_end()
+    assert len(client.read_exactly(100008)) == 100008 and client.at_end()
     client.close()
     wait_for(lambda: server_kit.read_text(served.server.access_path).count('\n') == 1, 'no log line')
     line = dict(zip(END_FIELDS, server_kit.read_text(served.server.access_path).rstrip('\n').split('|')))
@@ -202,7 +202,7 @@ def test_websocket_is_counted_until_its_end(launch, loop, transport, upstream):
     assert second.head().status == 429
     second.close()
     first.send('bye')
-    assert first.take(3) == b'bye' and first.at_end()
+    assert first.read_exactly(3) == b'bye' and first.at_end()
     first.close()
     assert served.server.access_for('/socket', 2)[-1]['status'] == '101'
     switched(served).close()
@@ -214,9 +214,9 @@ def test_rejected_upgrade(client, upstream):
     assert client.read().body == b'no'
     assert client.get('/next').status == 200
     for protocol in ('h2c', 'HTTP/2.0', 'TLS/1.0', 'websocket, h2c'):
-        client.ask('GET', '/next', [('Connection', 'Upgrade'), ('Upgrade', protocol)])
+        client.fetch('GET', '/next', [('Connection', 'Upgrade'), ('Upgrade', protocol)])
         assert upstream.last().header('upgrade') is None and upstream.last().header('connection') is None
-    client.ask('GET', '/next', [('Upgrade', 'websocket')])
+    client.fetch('GET', '/next', [('Upgrade', 'websocket')])
     assert upstream.last().header('upgrade') is None
 
 
@@ -224,5 +224,5 @@ def test_server_sent_events_are_not_delayed(client):
     client.send('GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n')
     assert client.head().headers['content-type'].startswith('text/event-stream')
     for number in range(3):
-        assert client.line() == '9' and client.take(11) == b'data: %d\n\n\r\n' % number
+        assert client.line() == '9' and client.read_exactly(11) == b'data: %d\n\n\r\n' % number
     assert client.line() == '0'

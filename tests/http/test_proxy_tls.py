@@ -13,25 +13,25 @@ from kit.upstream import Upstream
 BIG = bytes(range(256)) * 8000
 
 
-def big(talk):
-    talk.send(f'HTTP/1.1 200 OK\r\nContent-Length: {len(BIG)}\r\n\r\n'.encode() + BIG)
+def big(peer):
+    peer.send(f'HTTP/1.1 200 OK\r\nContent-Length: {len(BIG)}\r\n\r\n'.encode() + BIG)
     return True
 
 
-def to_the_end(talk):
-    talk.send('HTTP/1.1 200 OK\r\n\r\nuntil the end')
-    if talk.request.target.endswith('/said'):
-        talk.stream.unwrap()    # close_notify
+def to_the_end(peer):
+    peer.send('HTTP/1.1 200 OK\r\n\r\nuntil the end')
+    if peer.request.target.endswith('/said'):
+        peer.stream.unwrap()    # close_notify
 
 
 over = threading.Event()
 
 
-def broken_record(talk):
+def broken_record(peer):
     """Sends the beginning of a response and an invalid TLS record in one segment, and keeps the connection open."""
-    raw = socket.socket(fileno=os.dup(talk.stream.fileno()))
+    raw = socket.socket(fileno=os.dup(peer.stream.fileno()))
     raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
-    talk.send('HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nsome')
+    peer.send('HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nsome')
     raw.send(b'\x17\x03\x03\x00\x40' + b'x' * 64)
     raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
     over.wait(30)
@@ -99,7 +99,7 @@ def test_trusted_certificate_with_matching_name(client, upstream):
     assert client.get('/a').body == b'one GET /a\n'
     assert 'localhost' in upstream.server_names
     assert client.get('/big').body == BIG
-    assert client.ask('POST', '/up', body=BIG[:900000]).status == 200
+    assert client.fetch('POST', '/up', body=BIG[:900000]).status == 200
     assert upstream.last().body == BIG[:900000]
     assert upstream.last().header('x-forwarded-proto') in ('http', 'https')
     before = upstream.connections
@@ -131,7 +131,7 @@ def test_invalid_record_ends_the_response(client):
     over.clear()
     client.send('GET /broken-record HTTP/1.1\r\nHost: localhost\r\n\r\n')
     with pytest.raises(EOFError):
-        client.take(1000)
+        client.read_exactly(1000)
     over.set()
 
 
@@ -163,12 +163,12 @@ def test_idle_plain_and_tls_connections_are_separate(launch, loop, transport, up
     client.close()
 
 
-def connection_properties(talk):
+def connection_properties(peer):
     """Responds with TLS version, cipher, whether the session was resumed, and the client's name."""
-    stream = talk.stream
+    stream = peer.stream
     subject = dict(pair[0] for pair in (stream.getpeercert() or {}).get('subject', ())).get('commonName', 'nobody')
     body = f'{stream.version()} {stream.cipher()[0]} {"resumed" if stream.session_reused else "full"} {subject}'
-    talk.send(f'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n{body}')
+    peer.send(f'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n{body}')
 
 
 @pytest.fixture(scope='module')
@@ -201,7 +201,7 @@ def to(upstream, inner, **more):
             'proxy_ssl_trusted_certificate': inner[0], **more}
 
 
-def ask(launch, loop, location, **more):
+def fetch(launch, loop, location, **more):
     client = launch(loop, 'plain', server={'location': {'= /': location}, **more}).connect()
     answer = client.get('/')
     again = client.get('/')
@@ -211,13 +211,13 @@ def ask(launch, loop, location, **more):
 
 def test_proxy_ssl_certificate_is_sent(launch, loop, verifying_upstream, inner, own, tmp_path):
     shown = {'proxy_ssl_certificate': own[0], 'proxy_ssl_certificate_key': own[1]}
-    answer, _ = ask(launch, loop, to(verifying_upstream, inner, **shown))
+    answer, _ = fetch(launch, loop, to(verifying_upstream, inner, **shown))
     assert answer.status == 200 and answer.body.split()[3] == b'own'
     both = tmp_path / 'both.pem'
     both.write_text(open(own[0], encoding='ascii').read() + open(own[1], encoding='ascii').read(), encoding='ascii')
-    assert ask(launch, loop, to(verifying_upstream, inner, proxy_ssl_certificate=str(both)))[0].status == 200
+    assert fetch(launch, loop, to(verifying_upstream, inner, proxy_ssl_certificate=str(both)))[0].status == 200
     before = len(verifying_upstream.requests)
-    assert ask(launch, loop, to(verifying_upstream, inner))[0].status == 502
+    assert fetch(launch, loop, to(verifying_upstream, inner))[0].status == 502
     assert len(verifying_upstream.requests) == before
 
 
@@ -227,21 +227,21 @@ def test_proxy_ssl_certificate_is_sent(launch, loop, verifying_upstream, inner, 
     ({'proxy_ssl_protocols': 'TLSv1.3', 'proxy_ssl_ciphers': 'TLS_CHACHA20_POLY1305_SHA256'}, b'TLSv1.3', b'CHACHA20'),
     ({}, b'TLSv1.3', b'')])
 def test_proxy_ssl_protocols_and_ciphers(launch, loop, telling, inner, settings, protocol, cipher):
-    answer, _ = ask(launch, loop, to(telling, inner, **settings))
+    answer, _ = fetch(launch, loop, to(telling, inner, **settings))
     assert answer.body.split()[0] == protocol and cipher in answer.body.split()[1]
 
 
 def test_unsupported_protocol_is_502(launch, loop, inner):
     old = Upstream(tls=server_side(inner, ssl.TLSVersion.TLSv1_2))
-    assert ask(launch, loop, to(old, inner, proxy_ssl_protocols='TLSv1.3'))[0].status == 502
-    assert ask(launch, loop, to(old, inner))[0].status == 200
+    assert fetch(launch, loop, to(old, inner, proxy_ssl_protocols='TLSv1.3'))[0].status == 502
+    assert fetch(launch, loop, to(old, inner))[0].status == 200
     old.stop()
 
 
 @pytest.mark.parametrize('reuse', [True, False])
 @pytest.mark.parametrize('protocol', ['TLSv1.2', 'TLSv1.3'])
 def test_sessions_are_resumed(launch, loop, telling, inner, protocol, reuse):
-    answers = ask(launch, loop, to(telling, inner, proxy_ssl_protocols=protocol, proxy_ssl_session_reuse=reuse))
+    answers = fetch(launch, loop, to(telling, inner, proxy_ssl_protocols=protocol, proxy_ssl_session_reuse=reuse))
     assert [answer.body.split()[2] for answer in answers] == [b'full', b'resumed' if reuse else b'full']
 
 
@@ -256,7 +256,7 @@ def test_revoked_certificate_is_refused(launch, loop, authority, inner):
     lists = {'proxy_ssl_trusted_certificate': authority.certificate, 'proxy_ssl_crl': authority.revoked()}
     for certificate, name, expected in ((good, 'localhost', 200), (bad, 'localhost-too', 502)):
         upstream = Upstream(tls=server_side(certificate))
-        assert ask(launch, loop, to(upstream, inner, **{**lists, 'proxy_ssl_name': name}))[0].status == expected
+        assert fetch(launch, loop, to(upstream, inner, **{**lists, 'proxy_ssl_name': name}))[0].status == expected
         upstream.stop()
 
 
@@ -265,19 +265,19 @@ def test_encrypted_client_key_is_loaded(launch, loop, verifying_upstream, inner,
     subprocess.run(['openssl', 'pkey', '-in', own[1], '-aes256', '-passout', 'pass:right one', '-out', sealed], check=True)
     passwords.write_text('wrong\nright one\n', encoding='ascii')
     shown = {'proxy_ssl_certificate': own[0], 'proxy_ssl_certificate_key': str(sealed), 'proxy_ssl_password_file': str(passwords)}
-    assert ask(launch, loop, to(verifying_upstream, inner, **shown))[0].status == 200
+    assert fetch(launch, loop, to(verifying_upstream, inner, **shown))[0].status == 200
 
 
 @pytest.mark.parametrize('words, protocol', [('MaxProtocol TLSv1.2', b'TLSv1.2'), ('MinProtocol TLSv1.3', b'TLSv1.3')])
 def test_proxy_ssl_conf_command_applies(launch, loop, telling, inner, words, protocol):
-    answer, _ = ask(launch, loop, to(telling, inner, proxy_ssl_conf_command=[words, 'Options PrioritizeChaCha']))
+    answer, _ = fetch(launch, loop, to(telling, inner, proxy_ssl_conf_command=[words, 'Options PrioritizeChaCha']))
     assert answer.body.split()[0] == protocol
 
 
 def test_proxy_ssl_server_name_off_sends_no_sni(launch, loop, telling, inner):
-    assert ask(launch, loop, to(telling, inner, proxy_ssl_server_name=False))[0].status == 200
+    assert fetch(launch, loop, to(telling, inner, proxy_ssl_server_name=False))[0].status == 200
     assert telling.server_names == [None, None]
-    assert ask(launch, loop, to(telling, inner))[0].status == 200
+    assert fetch(launch, loop, to(telling, inner))[0].status == 200
     assert telling.server_names[2:] == ['localhost'] * 2
 
 

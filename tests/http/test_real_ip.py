@@ -64,7 +64,7 @@ def real_ip_server(launch, loop, transport, dead):
 ])
 def test_real_ip_header_sets_the_client_address(real_ip_server, target, fields, address):
     client = real_ip_server.connect()
-    response = client.ask('GET', target, fields)
+    response = client.fetch('GET', target, fields)
     if address is None:
         assert response.status == 400
     else:
@@ -76,7 +76,7 @@ def test_real_ip_header_sets_the_client_address(real_ip_server, target, fields, 
 
 def test_access_log_has_the_client_address(real_ip_server):
     client = real_ip_server.connect()
-    assert client.ask('GET', '/dead/', [('X-Real-IP', '192.0.2.77')]).status == 502
+    assert client.fetch('GET', '/dead/', [('X-Real-IP', '192.0.2.77')]).status == 502
     client.close()
     assert 'client: 192.0.2.77' in real_ip_server.server.errors()
 
@@ -97,7 +97,7 @@ def test_forwarded_fields_of_the_upstream_request(launch, loop, transport, upstr
     served = launch(loop, transport, server={'set_real_ip_from': '127.0.0.0/8' if trusted else '10.0.0.0/8', 'real_ip_header': 'X-Forwarded-For',
                                              'location': {'/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}'}}})
     client = served.connect()
-    assert client.ask('GET', '/told', TOLD).status == 200
+    assert client.fetch('GET', '/told', TOLD).status == 200
     client.close()
     seen = {name.lower(): value for name, value in upstream.last().lines if name.lower().startswith(('x-', 'forw'))}
     own = f'for=127.0.0.1;host="localhost";proto={served.scheme}'
@@ -167,7 +167,7 @@ def test_proxy_header_sets_the_client_address(proxy_protocol_server, header, out
 
 def test_header_does_not_make_request_fields_trusted(proxy_protocol_server, upstream):
     client = proxy_protocol_server.connect(V1)
-    assert client.ask('GET', '/proxy/', TOLD).status == 200
+    assert client.fetch('GET', '/proxy/', TOLD).status == 200
     assert upstream.last().all('x-forwarded-for') == ['192.0.2.1'] and upstream.last().header('x-real-ip') is None
     client.close()
 

@@ -47,7 +47,7 @@ def test_each_case_has_its_diagnostics(tmp_path, source, output):
     assert status == (1 if ': error: ' in output else 0)
 
 
-def test_number_of_cases():
+def test_cases_are_unique_and_at_least_60():
     names = [name for name, _, _ in cases()]
     assert len(names) >= 60 and len(set(names)) == len(names)
 

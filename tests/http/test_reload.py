@@ -47,10 +47,10 @@ class Reloading(server_kit.Server):
     def answers(self, expected, transport='plain'):
         """Waits until ten consecutive responses come from the new configuration: at first, old workers still accept the connections queued
         on their sockets."""
-        wait_for(lambda: all(self.ask(transport) == expected for _ in range(10)), expected)
+        wait_for(lambda: all(self.fetch(transport) == expected for _ in range(10)), expected)
         return True
 
-    def ask(self, transport='plain'):
+    def fetch(self, transport='plain'):
         client = http1.connect(self.secure if transport == 'user' else self.plain, transport)
         try:
             return client.get('/').body.decode()
@@ -59,7 +59,7 @@ class Reloading(server_kit.Server):
 
 
 @pytest.fixture
-def begin(certificate, tmp_path, loop):
+def start_server(certificate, tmp_path, loop):
     made = []
 
     def starter(**main):
@@ -73,8 +73,8 @@ def begin(certificate, tmp_path, loop):
         server.stop()
 
 
-def test_hup_activates_the_new_configuration(begin):
-    server = begin()
+def test_hup_activates_the_new_configuration(start_server):
+    server = start_server()
     workers = server.workers()
     other = server_kit.free_port()
     server.write(server.block('second', f'127.0.0.1:{other}'))
@@ -93,8 +93,8 @@ def test_hup_activates_the_new_configuration(begin):
     assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
-def test_option_s_reload(begin):
-    server = begin()
+def test_option_s_reload(start_server):
+    server = start_server()
     server.write(server.block('second'))
     command = [server_kit.SLUICE, '-s', 'reload', '-c', server.config_path]
     server.reload(how=lambda: subprocess.run(command, check=True, timeout=20 * server_kit.PATIENCE))
@@ -107,8 +107,8 @@ def test_option_s_reload(begin):
 
 
 @pytest.mark.parametrize('fault', ['syntax', 'directive', 'port', 'log', 'certificate', 'user'])
-def test_invalid_configuration_changes_nothing(begin, fault, tmp_path):
-    server = begin()
+def test_invalid_configuration_changes_nothing(start_server, fault, tmp_path):
+    server = start_server()
     workers = sorted(server.workers())
     block = server.block('second')
     with socket.socket() as holder:
@@ -127,7 +127,7 @@ def test_invalid_configuration_changes_nothing(begin, fault, tmp_path):
         text = server.reload('reload failed: the running configuration stays in use')
     assert output in text, text
     assert sorted(server.workers()) == workers
-    assert server.ask() == server.ask('user') == 'first'
+    assert server.fetch() == server.fetch('user') == 'first'
     # A failed reload does not affect the next one.
     server.tree.pop('user', None)
     server.write(server.block('third'))
@@ -135,24 +135,24 @@ def test_invalid_configuration_changes_nothing(begin, fault, tmp_path):
     assert server.answers('third')
 
 
-def test_failed_worker_start_keeps_the_old_generation(begin, tmp_path):
+def test_failed_worker_start_keeps_the_old_generation(start_server, tmp_path):
     """Some of the new workers cannot start: the old workers continue, and the new ones that started end."""
-    server = begin()
+    server = start_server()
     workers = sorted(server.workers())
     files = len(os.listdir(f'/proc/{server.process.pid}/fd')) + 20
     subprocess.run(['prlimit', '--pid', str(server.process.pid), f'--nofile={files}:{files}'], check=True)
     server.write({**server.block('second'), 'listen': f'unix:{tmp_path}/socket'}, worker_processes=64)
     text = server.reload('reload failed')
     assert 'starting a worker process failed (24: Too many open files)' in text
-    assert sorted(server.workers()) == workers and server.ask() == 'first'
+    assert sorted(server.workers()) == workers and server.fetch() == 'first'
     assert not os.path.exists(tmp_path / 'socket'), 'its path is gone with it'
     server.write(server.block('third'), worker_processes=2)
     server.reload()
     assert server.answers('third')
 
 
-def test_worker_processes_changes(begin):
-    server = begin()
+def test_worker_processes_changes(start_server):
+    server = start_server()
     for count in (4, 1, 3):
         server.write(server.block(f'by-{count}'), worker_processes=count)
         server.reload()
@@ -163,9 +163,9 @@ def test_worker_processes_changes(begin):
 
 
 @pytest.mark.parametrize('transport', ['plain', 'user'])
-def test_idle_connection_gets_connection_close(begin, transport):
+def test_idle_connection_gets_connection_close(start_server, transport):
     """On a kept connection, one more request gets a response of the old configuration, with Connection: close."""
-    server = begin()
+    server = start_server()
     client = http1.connect(server.secure if transport == 'user' else server.plain, transport)
     assert client.get('/').body == b'first'
     server.write(server.block('second'))
@@ -176,9 +176,9 @@ def test_idle_connection_gets_connection_close(begin, transport):
     assert server.answers('second', transport)
 
 
-def test_worker_shutdown_timeout_ends_downloads(begin, tmp_path):
+def test_worker_shutdown_timeout_ends_downloads(start_server, tmp_path):
     """A download continues in the old worker; worker_shutdown_timeout ends one that takes too long."""
-    server = begin(worker_shutdown_timeout='2s')
+    server = start_server(worker_shutdown_timeout='2s')
     big = tmp_path / 'big'
     with open(big, 'wb') as stream:
         stream.truncate(64 << 20)
@@ -192,15 +192,15 @@ def test_worker_shutdown_timeout_ends_downloads(begin, tmp_path):
     server.write(server.block('third'))
     text = server.reload()
     assert server.answers('third')
-    assert client.take(1 << 20) == bytes(1 << 20)
+    assert client.read_exactly(1 << 20) == bytes(1 << 20)
     wait_for(lambda: 'worker_shutdown_timeout: 1 connections are closed' in server.errors(), 'the deadline')
     wait_for(lambda: not any(alive(pid) for pid in old), 'the old workers have ended')
     assert 'alert' not in text
 
 
-def test_reload_under_load_fails_no_request(begin):
+def test_reload_under_load_fails_no_request(start_server):
     """Clients with and without keep-alive during many reloads: every request gets its response."""
-    server = begin(worker_processes=2)
+    server = start_server(worker_processes=2)
     over, faults, counts = threading.Event(), [], [0] * 6
 
     def client(number):
@@ -238,25 +238,25 @@ def test_reload_under_load_fails_no_request(begin):
     assert server.answers('number-8')
 
 
-def test_several_hup_signals_cause_one_more_reload(begin):
+def test_several_hup_signals_cause_one_more_reload(start_server):
     """A HUP during a reload is not lost, and several of them cause only one more reload."""
-    server = begin()
+    server = start_server()
     for number in range(10):
         server.write(server.block(f'number-{number}'))
         server.process.send_signal(signal.SIGHUP)
-    wait_for(lambda: server.ask() == 'number-9', 'the last one')
+    wait_for(lambda: server.fetch() == 'number-9', 'the last one')
     wait_for(lambda: len(server.workers()) == 2, 'two workers')
     assert signal_and_wait(server, signal.SIGQUIT) == 0
 
 
-def test_counters_and_logs_continue(begin, tmp_path):
+def test_counters_and_logs_continue(start_server, tmp_path):
     """Counters survive a reload; master and workers write to the logs of the new configuration."""
-    server = begin()
+    server = start_server()
     status = {'location': {'/': {'return': '200 x'}, '= /status': {'status': True}}}
     server.write({**server.block('x'), **status})
     server.reload()
     for _ in range(5):
-        server.ask()
+        server.fetch()
     before = numbers(server)
     assert before['sluice_generation'] == 2 and before['sluice_requests_total'] >= 5
     log = tmp_path / 'other.log'
@@ -278,14 +278,14 @@ def numbers(server):
     return {line.split()[0]: float(line.split()[-1]) for line in text.splitlines() if line and line[0] != '#'}
 
 
-def test_websocket_continues(begin):
+def test_websocket_continues(start_server):
     """An upgraded connection stays in the old worker until worker_shutdown_timeout."""
-    def echo(talk):
-        talk.send(b'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n')
+    def echo(peer):
+        peer.send(b'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n')
         for _ in range(2):
-            talk.send(talk.take(3))
+            peer.send(peer.read_exactly(3))
 
-    server, upstream = begin(), upstream_kit.Upstream({'/': echo})
+    server, upstream = start_server(), upstream_kit.Upstream({'/': echo})
     try:
         server.write({**server.block('x'), 'location': {'/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}'}}})
         server.reload()
@@ -297,16 +297,16 @@ def test_websocket_continues(begin):
         server.reload()
         for word in (b'one', b'two'):
             client.send(word.decode())
-            assert client.take(3) == word
+            assert client.read_exactly(3) == word
         client.close()
         assert server.answers('second')
     finally:
         upstream.stop()
 
 
-def test_hup_during_a_failing_reload(begin, tmp_path):
+def test_hup_during_a_failing_reload(start_server, tmp_path):
     """A HUP that arrives while new workers fail to start is not lost."""
-    server = begin()
+    server = start_server()
     files = len(os.listdir(f'/proc/{server.process.pid}/fd')) + 20
     subprocess.run(['prlimit', '--pid', str(server.process.pid), f'--nofile={files}:{files}'], check=True)
     block = {**server.block('second'), 'listen': f'unix:{tmp_path}/socket ssl'}
@@ -314,12 +314,12 @@ def test_hup_during_a_failing_reload(begin, tmp_path):
     server.reload('signal HUP')
     server.process.send_signal(signal.SIGHUP)
     wait_for(lambda: server.errors().count('reload failed') == 2, 'both are refused')
-    assert server.ask() == 'first'
+    assert server.fetch() == 'first'
 
 
-def test_logs_reopened_while_a_reload_starts(begin, tmp_path):
+def test_logs_reopened_while_a_reload_starts(start_server, tmp_path):
     """USR1 during a reload: the new and the old configuration each reopen their own error log."""
-    server = begin()
+    server = start_server()
     first, log = server.errors(), tmp_path / 'other.log'
     server.write(server.block('second'), error_log={'path': str(log), 'level': 'info'})
     server.process.send_signal(signal.SIGSTOP)

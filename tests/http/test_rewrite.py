@@ -36,10 +36,10 @@ def client(served):
 def test_map_and_geo_set_variables(client):
     assert client.get('/kind').body == b'person, main, yes'
     assert client.get('/kind', User_Agent='A Spider of sorts').body == b'robot: Spider, main, yes'
-    assert client.ask('GET', '/kind', [('Host', 'a.wild.test')]).body == b'person, wild, yes'
+    assert client.fetch('GET', '/kind', [('Host', 'a.wild.test')]).body == b'person, wild, yes'
 
 
-def test_rewrite_rules(client):
+def test_rewrite_rules_replace_or_redirect(client):
     assert client.get('/v1/a%20b?x=1').body == b'/v2/a b?x=1'
     response = client.get('/old/p%3Fq?x=1')
     assert response.status == 301 and response.headers['location'] == '/new/p%3Fq?x=1'
@@ -47,10 +47,10 @@ def test_rewrite_rules(client):
     assert client.alive()
 
 
-def test_when_conditions(client):
+def test_when_conditions_select_the_response(client):
     assert client.get('/form').body == b'form'
-    assert client.ask('POST', '/form', [('Content-Type', 'application/json')], b'{}').body == b'taken'
-    response = client.ask('POST', '/form', [('Content-Type', 'text/plain')], b'{}')
+    assert client.fetch('POST', '/form', [('Content-Type', 'application/json')], b'{}').body == b'taken'
+    response = client.fetch('POST', '/form', [('Content-Type', 'text/plain')], b'{}')
     assert response.status == 415 and response.body == b'send JSON'
     assert client.get('/door').body == b'shut'
     assert client.alive()

@@ -20,10 +20,10 @@ def sum_of(text, kind):
     return made.stdout.decode()
 
 
-def ask(served, target):
+def fetch(served, target):
     client = served.connect()
     try:
-        return client.ask('GET', target, []).status
+        return client.fetch('GET', target, []).status
     finally:
         client.close()
 
@@ -32,11 +32,11 @@ def ask(served, target):
 def test_signature_and_expiry_decide(served, path, kind):
     later, gone = int(time.time()) + 3600, int(time.time()) - 10
     good = sum_of(f'{later}{path}127.0.0.1 secret', kind)
-    assert ask(served, f'{path}?sum={good}&expires={later}') == 200
-    assert ask(served, f'{path}?sum={good}&expires={later + 1}') == 403
-    assert ask(served, f'{path}b?sum={good}&expires={later}') == 403
-    assert ask(served, f'{path}?sum={good[:-1]}&expires={later}') == 403
-    assert ask(served, f'{path}?expires={later}') == 403
-    assert ask(served, path) == 403
+    assert fetch(served, f'{path}?sum={good}&expires={later}') == 200
+    assert fetch(served, f'{path}?sum={good}&expires={later + 1}') == 403
+    assert fetch(served, f'{path}b?sum={good}&expires={later}') == 403
+    assert fetch(served, f'{path}?sum={good[:-1]}&expires={later}') == 403
+    assert fetch(served, f'{path}?expires={later}') == 403
+    assert fetch(served, path) == 403
     over = sum_of(f'{gone}{path}127.0.0.1 secret', kind)
-    assert ask(served, f'{path}?sum={over}&expires={gone}') == 410
+    assert fetch(served, f'{path}?sum={over}&expires={gone}') == 410

@@ -25,7 +25,7 @@ def way(request):
 
 
 @pytest.fixture
-def begin(certificate, tmp_path, loop):
+def start_server(certificate, tmp_path, loop):
     with server_starter(certificate, tmp_path, loop, 'worker $pid; $ssl_session_reused') as start:
         yield start
 
@@ -51,23 +51,23 @@ def resumes_everywhere(server, way, session):
 
 
 @pytest.mark.parametrize('cache', ['shared:SSL:1m', 'builtin', 'builtin:1000', 'builtin:100 shared:SSL:1m'])
-def test_session_resumes_at_each_worker(begin, tmp_path, way, cache):
-    server = begin({'ssl_session_cache': cache, **way[0]})
+def test_session_resumes_at_each_worker(start_server, tmp_path, way, cache):
+    server = start_server({'ssl_session_cache': cache, **way[0]})
     session = tmp_path / 'session'
     assert not session_client(server, way)(session_out=session)
     resumes_everywhere(server, way, session)
 
 
 @pytest.mark.parametrize('cache', [None, 'off', 'none'])
-def test_session_cache_off_resumes_nothing(begin, tmp_path, way, cache):
-    server = begin({**({'ssl_session_cache': cache} if cache else {}), **way[0]})
+def test_session_cache_off_resumes_nothing(start_server, tmp_path, way, cache):
+    server = start_server({**({'ssl_session_cache': cache} if cache else {}), **way[0]})
     connect, session = session_client(server, way), tmp_path / 'session'
     connect(session_out=session)
     assert not session.exists() or not connect(session_in=session)
 
 
-def test_session_resumes_after_worker_death_and_reload(begin, tmp_path, way):
-    server = begin({**SHARED, **way[0]})
+def test_session_resumes_after_worker_death_and_reload(start_server, tmp_path, way):
+    server = start_server({**SHARED, **way[0]})
     session = tmp_path / 'session'
     session_client(server, way)(session_out=session)
     gone = server.workers()[0]
@@ -80,9 +80,9 @@ def test_session_resumes_after_worker_death_and_reload(begin, tmp_path, way):
     resumes_everywhere(server, way, session)
 
 
-def test_ssl_session_timeout_expires_sessions(begin, tmp_path, way):
+def test_ssl_session_timeout_expires_sessions(start_server, tmp_path, way):
     life = round(2 * max(1, server_kit.PATIENCE / 3))   # seconds; handshakes in an emulated machine are slow
-    server = begin({**SHARED, **way[0], 'ssl_session_timeout': f'{life}s'})
+    server = start_server({**SHARED, **way[0], 'ssl_session_timeout': f'{life}s'})
     connect, session = session_client(server, way), tmp_path / 'session'
     for _ in range(5):          # on a slow machine the session may expire before it is used
         connect(session_out=session)
@@ -94,8 +94,8 @@ def test_ssl_session_timeout_expires_sessions(begin, tmp_path, way):
     assert not connect(session_in=session)
 
 
-def test_oldest_session_is_evicted(begin, tmp_path, way):
-    server = begin({'ssl_session_cache': 'shared:SSL:32k', **way[0]}, workers=1)
+def test_oldest_session_is_evicted(start_server, tmp_path, way):
+    server = start_server({'ssl_session_cache': 'shared:SSL:32k', **way[0]}, workers=1)
     connect, first, last = session_client(server, way), tmp_path / 'first', tmp_path / 'last'
     connect(session_out=first)
     assert connect(session_in=first)
@@ -110,11 +110,11 @@ def test_oldest_session_is_evicted(begin, tmp_path, way):
     assert connect(session_in=last) and not connect(session_in=first)
 
 
-def test_session_is_valid_for_its_server_only(begin, tmp_path, way):
+def test_session_is_valid_for_its_server_only(start_server, tmp_path, way):
     """Servers with the same cache: a session is valid only for the server, and its certificate, with which it was established."""
     (tmp_path / 'other').mkdir()
     other = site_kit.make_certificate(str(tmp_path / 'other'))
-    server = begin({**SHARED, **way[0]}, {**SHARED, **way[0], 'server_name': 'other.test', 'ssl_certificate': other[0],
+    server = start_server({**SHARED, **way[0]}, {**SHARED, **way[0], 'server_name': 'other.test', 'ssl_certificate': other[0],
                                           'ssl_certificate_key': other[1]},
                    {**way[0], 'server_name': 'none.test'})
     connect, session = session_client(server, way), tmp_path / 'session'
@@ -126,9 +126,9 @@ def test_session_is_valid_for_its_server_only(begin, tmp_path, way):
         assert connect(session_in=session, name=name), 'a rejected client does not invalidate the session'
 
 
-def test_session_cache_of_a_non_default_server(begin, tmp_path, way):
+def test_session_cache_of_a_non_default_server(start_server, tmp_path, way):
     """The handshake begins in the default server, which has no session cache."""
-    server = begin({**way[0]}, {**SHARED, **way[0], 'server_name': 'second.test'})
+    server = start_server({**way[0]}, {**SHARED, **way[0], 'server_name': 'second.test'})
     connect, session = session_client(server, way), tmp_path / 'session'
     connect(session_out=session, name='second.test')
     assert connect(session_in=session, name='second.test')
@@ -136,9 +136,9 @@ def test_session_cache_of_a_non_default_server(begin, tmp_path, way):
     assert not session.exists() or not connect(session_in=session)
 
 
-def test_missing_close_notify_retains_the_session(begin, way):
+def test_missing_close_notify_retains_the_session(start_server, way):
     """An end without close_notify, or by a reset, does not invalidate the session (RFC 5246 7.2.1)."""
-    server = begin({**SHARED, **way[0]}, workers=1)
+    server = start_server({**SHARED, **way[0]}, workers=1)
     context = http1.tls_context(maximum_version=ssl.TLSVersion.TLSv1_2 if way[1] == '-tls1_2' else ssl.TLSVersion.TLSv1_3)
     context.options |= ssl.OP_NO_TICKET if way[2] else 0
     session = None
@@ -155,11 +155,11 @@ def test_missing_close_notify_retains_the_session(begin, way):
         wait_for(lambda: len(server.access()) > number, 'the server has seen the end')
 
 
-def test_sessions_with_client_certificates(begin, tmp_path, way):
+def test_sessions_with_client_certificates(start_server, tmp_path, way):
     """A session with a verified client certificate is resumed where a certificate is required; one without is not."""
     authority = Authority(tmp_path / 'authority')
     good = authority.client('good')
-    server = begin({**SHARED, **way[0], 'ssl_verify_client': 'optional', 'ssl_client_certificate': str(authority.certificate)},
+    server = start_server({**SHARED, **way[0], 'ssl_verify_client': 'optional', 'ssl_client_certificate': str(authority.certificate)},
                    {**SHARED, **way[0], 'server_name': 'strict.test', 'ssl_verify_client': 'on', 'ssl_client_certificate': str(authority.certificate)})
     connect, session = session_client(server, way), tmp_path / 'session'
     shows = ['-cert', good[0], '-key', good[1]]
@@ -175,9 +175,9 @@ def test_sessions_with_client_certificates(begin, tmp_path, way):
     assert not connect(session_in=session, name='strict.test', more=shows), 'of another server'
 
 
-def test_sessions_in_stream(begin, tmp_path, certificate, way):
+def test_sessions_in_stream(start_server, tmp_path, certificate, way):
     port = server_kit.free_port()
-    server = begin({}, main={'stream': {'server': {
+    server = start_server({}, main={'stream': {'server': {
         'listen': f'127.0.0.1:{port} ssl', 'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1], 'return': 'hello',
         **SHARED, **way[0]}}})
     connect, session = session_client(server, way), tmp_path / 'session'

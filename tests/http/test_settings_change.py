@@ -40,10 +40,10 @@ CHANGES = [
 ENDS = [('keepalive_timeout', '0')] if HTTP2 else [('keepalive_timeout', '0'), ('keepalive_requests', 1)]
 
 
-def echo(talk):
+def echo(peer):
     """Responds with the body of the request."""
-    body = talk.read_body()
-    talk.send(b'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n' % len(body) + body)
+    body = peer.read_body()
+    peer.send(b'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n' % len(body) + body)
     return True
 
 
@@ -58,12 +58,12 @@ class Gates(Upstream):
     def get(self, path, plain):
         return self.gate if path.startswith('/gate/') else echo
 
-    def gate(self, talk):
-        case = self.cases[talk.request.header('x-case')]
-        status = talk.request.target.rsplit('/', 1)[1]
+    def gate(self, peer):
+        case = self.cases[peer.request.header('x-case')]
+        status = peer.request.target.rsplit('/', 1)[1]
         case.requested.append(status)
         assert case.opened[status].wait(60)
-        talk.send(f'HTTP/1.1 {status} Gate\r\nContent-Length: 0\r\n\r\n')
+        peer.send(f'HTTP/1.1 {status} Gate\r\nContent-Length: 0\r\n\r\n')
         return True
 
 
@@ -221,9 +221,9 @@ def way_block(directives, to):
 
 @pytest.fixture(scope='module')
 def sends_elsewhere():
-    def script(talk):
-        talk.read_body()
-        talk.send(f'HTTP/1.1 200 OK\r\nX-Accel-Redirect: {talk.request.header("x-place")}\r\nContent-Length: 0\r\n\r\n')
+    def script(peer):
+        peer.read_body()
+        peer.send(f'HTTP/1.1 200 OK\r\nX-Accel-Redirect: {peer.request.header("x-place")}\r\nContent-Length: 0\r\n\r\n')
         return True
     made = Upstream()
     made.scripts = type('Everywhere', (), {'get': lambda self, path, plain: script})()
@@ -275,7 +275,7 @@ def test_reload_during_the_body(tmp_path, site, loop, gates):
         assert answer.status == 200 and answer.body == BODY
         request.close()
         client = Plain(port).connect()
-        assert client.ask('POST', '/upload', body=BODY).status in (200, 413)    # 200 comes from an old worker
+        assert client.fetch('POST', '/upload', body=BODY).status in (200, 413)    # 200 comes from an old worker
         client.close()
     finally:
         server.stop()
@@ -336,10 +336,10 @@ def test_body_size_limit_in_when(launch, loop, transport, gates, outer, laid, fi
         client.close()
 
 
-def refusing(talk):
+def refusing(peer):
     """Reads the complete request and responds with 503."""
-    talk.read_body()
-    talk.send('HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\nbusy')
+    peer.read_body()
+    peer.send('HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\nbusy')
     return True
 
 
@@ -365,7 +365,7 @@ def test_mirror_gets_no_partial_body(launch, loop, transport, gates):
         '= /one.txt': {}, '/mirrored': {'proxy_pass': to, 'proxy_intercept_errors': True, 'error_page': '503 @again'},
         '@again': {'mirror': '/copy', 'proxy_pass': to}, '/copy': {'internal': True, 'proxy_pass': to}}})
     client = served.connect()
-    assert client.ask('POST', '/mirrored', body=BODY).status == 502 # the status of the failed error page
+    assert client.fetch('POST', '/mirrored', body=BODY).status == 502 # the status of the failed error page
     assert client.get('/one.txt').status == 200
     assert [request.target for request in upstream.requests] == ['/mirrored']
     assert 'mirror: no copies were sent: a part of the body was not buffered' in served.server.errors()
@@ -376,12 +376,12 @@ def test_mirror_gets_no_partial_body(launch, loop, transport, gates):
 def test_early_response_to_an_unbuffered_body(launch, loop, transport, tmp_path):
     """A body that cannot be buffered is passed on as it arrives. After an early response the rest is discarded, and the connection
     continues."""
-    def early(talk):
-        talk.take(len(PIECE) * 6)
-        talk.send('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nearly')
-        talk.upstream.answered.set()
-        while talk.fill():
-            talk.buffer = b''
+    def early(peer):
+        peer.read_exactly(len(PIECE) * 6)
+        peer.send('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nearly')
+        peer.upstream.answered.set()
+        while peer.fill():
+            peer.buffer = b''
     folder = tmp_path / 'bodies'
     upstream = Upstream({'/early': early})
     upstream.answered = threading.Event()
@@ -392,7 +392,7 @@ def test_early_response_to_an_unbuffered_body(launch, loop, transport, tmp_path)
     client.send(f'POST /early HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(BODY)}\r\n\r\n')
     client.send(PIECE * 6)
     assert upstream.answered.wait(60)
-    assert client.head().status == 200 and client.take(5) == b'early'
+    assert client.head().status == 200 and client.read_exactly(5) == b'early'
     for _ in range(6):
         client.send(PIECE)
         assert other.get('/one.txt').status == 200

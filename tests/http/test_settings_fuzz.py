@@ -118,7 +118,7 @@ class Fuzzed(server_kit.Server):
                 'location': {'= /generation': {'return': f'200 {generation}'},
                              **locations(all_chains, self.actors.port, self.closed)}}
 
-    def ask(self, target):
+    def fetch(self, target):
         client = http1.connect(self.port, timeout=PATIENCE)
         try:
             return client.get(target).body.decode()
@@ -134,7 +134,7 @@ class Fuzzed(server_kit.Server):
         with open(self.config_path, 'w', encoding='utf-8') as stream:
             stream.write(server_kit.yaml(self.tree) + '\n')
         self.process.send_signal(signal.SIGHUP)
-        wait_for(lambda: self.ask('/generation') == str(self.generation), self.output)
+        wait_for(lambda: self.fetch('/generation') == str(self.generation), self.output)
 
     def connect(self):
         """Connects to a worker of the newest configuration: old workers may still accept connections that are queued on their sockets."""
@@ -183,7 +183,7 @@ def send_all(server, case, plan, sender, all_chains):
     """Sends the request in pieces, with an event of the plan after each of them; returns whether it reloaded the server."""
     reloaded = False
     sender.send_head()
-    assert server.ask('/one.txt') in ('one\n', None)        # the server has received the header section, so a reload does not treat the connection as idle
+    assert server.fetch('/one.txt') in ('one\n', None)        # the server has received the header section, so a reload does not treat the connection as idle
     for share, moment in sorted(plan['cuts']):
         sender.put(share)
         if moment == 'gate':
@@ -191,7 +191,7 @@ def send_all(server, case, plan, sender, all_chains):
         elif moment == 'reload':
             server.configure(all_chains)
             reloaded = True
-        assert server.ask('/one.txt') in ('one\n', None)
+        assert server.fetch('/one.txt') in ('one\n', None)
     if plan['end'] == 'whole':
         sender.put(None)
     case.gate.set()

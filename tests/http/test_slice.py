@@ -8,7 +8,7 @@ import threading
 import pytest
 from kit import programs, server as server_kit
 from kit.lifetime import wait_for
-from test_cache import EXPIRED, HIT, MISS, REVALIDATED, STALE, Scripted, ask
+from test_cache import EXPIRED, HIT, MISS, REVALIDATED, STALE, Scripted, fetch
 
 SIZE = 65536
 OLD = 'Last-Modified: Sat, 01 Jan 2022 00:00:00 GMT\n'
@@ -19,28 +19,28 @@ class Ranged(Scripted):
 
     def __init__(self):
         self.files = {}
-        self.turns = {}         # functions of the conversation by path and range
+        self.turns = {}         # functions of the peer by path and range
         super().__init__()
 
     def ranges(self, path):
         return [request.header('range') for request in self.requests_of(path)]
 
-    def say(self, talk):
-        talk.read_body()
-        if talk.request.target not in self.files:
-            return super().say(talk)
-        data, version, more = self.files[talk.request.target]
+    def respond(self, peer):
+        peer.read_body()
+        if peer.request.target not in self.files:
+            return super().respond(peer)
+        data, version, more = self.files[peer.request.target]
         fields = f'Cache-Control: max-age=60\n{more}' + (f'\nETag: {version}' if version else '')
-        turn = self.turns.get((talk.request.target, talk.request.header('range')))
+        turn = self.turns.get((peer.request.target, peer.request.header('range')))
         if turn:
-            return turn(talk)
-        expected = re.fullmatch(r'bytes=(\d+)-(\d+)', talk.request.header('range') or '')
+            return turn(peer)
+        expected = re.fullmatch(r'bytes=(\d+)-(\d+)', peer.request.header('range') or '')
         if not expected:
-            return self.send_response(talk, fields, data)
+            return self.send_response(peer, fields, data)
         first, last = int(expected[1]), min(int(expected[2]), len(data) - 1)
         if first >= len(data):
-            return self.send_response(talk, f'Status: 416\nContent-Range: bytes */{len(data)}', b'')
-        return self.send_response(talk, f'Status: 206\nContent-Range: bytes {first}-{last}/{len(data)}\n{fields}', data[first:last + 1])
+            return self.send_response(peer, f'Status: 416\nContent-Range: bytes */{len(data)}', b'')
+        return self.send_response(peer, f'Status: 206\nContent-Range: bytes {first}-{last}/{len(data)}\n{fields}', data[first:last + 1])
 
 
 @pytest.fixture(scope='module')
@@ -115,7 +115,7 @@ def file_of(upstream, target, length, version='"v1"', more='', seed=7):
 
 
 def part(client, target, spec, **fields):
-    return ask(client, target, '\n'.join([f'Range: bytes={spec}', *(f'{name.replace("_", "-")}: {value}' for name, value in fields.items())]))
+    return fetch(client, target, '\n'.join([f'Range: bytes={spec}', *(f'{name.replace("_", "-")}: {value}' for name, value in fields.items())]))
 
 
 def until_it_breaks(served, target, spec, whole=1 << 30):
@@ -133,7 +133,7 @@ def all_stored(client, upstream, target, fields=''):
     """Waits until a request for the whole file causes no upstream request; slices may be stored after the response was sent."""
     def look():
         before = len(upstream.ranges(target))
-        answer = ask(client, target, fields)
+        answer = fetch(client, target, fields)
         return answer.headers['x-cache'] in (HIT, STALE) and len(upstream.ranges(target)) == before
     wait_for(look, 'all pieces are stored')
 
@@ -143,7 +143,7 @@ def test_complete_response_from_slices(client, upstream, path, length):
     target = path()
     data = file_of(upstream, target, length)
     for how in (MISS, HIT):
-        answer = ask(client, target)
+        answer = fetch(client, target)
         assert answer.status == 200 and answer.body == data and answer.headers['content-length'] == str(length)
         assert answer.headers['etag'] == '"v1"' and 'content-range' not in answer.headers and answer.headers['accept-ranges'] == 'bytes'
         assert answer.headers['x-cache'] == how
@@ -152,11 +152,11 @@ def test_complete_response_from_slices(client, upstream, path, length):
     assert sorted(firsts) == list(range(0, length, SIZE))
 
 
-def test_empty_file(client, upstream, path):
+def test_empty_file_is_requested_without_range(client, upstream, path):
     """An empty file has no first slice, so the upstream server may respond with 416: the cache then requests the whole file."""
     target = path()
     file_of(upstream, target, 0)
-    answer = ask(client, target)
+    answer = fetch(client, target)
     assert answer.status == 200 and answer.body == b''
     assert upstream.ranges(target) == [f'bytes=0-{SIZE - 1}', None]
 
@@ -173,7 +173,7 @@ def test_ranges_from_slices(client, upstream, path, spec):
         start = length - int(last) if not first else int(first)
         assert answer.status == 206 and answer.body == expected
         assert answer.headers['content-range'] == f'bytes {start}-{start + len(expected) - 1}/{length}'
-    assert ask(client, target).body == data
+    assert fetch(client, target).body == data
 
 
 def test_only_requested_slices_are_fetched(client, upstream, path):
@@ -209,15 +209,15 @@ def test_multiple_ranges_from_slices(client, upstream, path):
 def test_preconditions_and_head(client, upstream, path):
     target = path()
     data = file_of(upstream, target, 2 * SIZE + 1, more=OLD)
-    head = ask(client, target, method='HEAD')
+    head = fetch(client, target, method='HEAD')
     assert head.status == 200 and head.headers['content-length'] == str(len(data)) and head.headers['etag'] == '"v1"'
-    assert ask(client, target, 'If-None-Match: "v1"').status == 304
+    assert fetch(client, target, 'If-None-Match: "v1"').status == 304
     assert part(client, target, '0-9', If_Range='"v1"').status == 206
     whole = part(client, target, '0-9', If_Range='"v2"')
     assert whole.status == 200 and whole.body == data
     beyond = part(client, target, '99999999-')
     assert beyond.status == 416 and beyond.headers['content-range'] == f'bytes */{len(data)}'
-    assert ask(client, target).body == data
+    assert fetch(client, target).body == data
 
 
 def test_range_beyond_end_is_416(client, upstream, path):
@@ -225,7 +225,7 @@ def test_range_beyond_end_is_416(client, upstream, path):
     data = file_of(upstream, target, 2 * SIZE)
     beyond = part(client, target, f'{50 * SIZE}-')
     assert beyond.status == 416 and beyond.headers['content-range'] == f'bytes */{len(data)}'
-    assert ask(client, target).body == data     # 416 was not stored
+    assert fetch(client, target).body == data     # 416 was not stored
 
 
 def test_if_range_mismatch_gets_the_complete_response(client, upstream, path):
@@ -241,7 +241,7 @@ def test_redirected_slice_is_rejected(served, upstream, path):
     target = path()
     data = file_of(upstream, target, 4 * SIZE)
     file_of(upstream, '/plain' + target, 4 * SIZE, seed=8)
-    upstream.turns[target, f'bytes={SIZE}-{2 * SIZE - 1}'] = lambda talk: upstream.send_response(talk, f'X-Accel-Redirect: /plain{target}', b'')
+    upstream.turns[target, f'bytes={SIZE}-{2 * SIZE - 1}'] = lambda peer: upstream.send_response(peer, f'X-Accel-Redirect: /plain{target}', b'')
     assert until_it_breaks(served, target, f'0-{3 * SIZE - 1}') == data[:SIZE]
 
 
@@ -250,10 +250,10 @@ def test_excess_bytes_of_a_slice_are_discarded(served, upstream, path):
     target = path()
     data = file_of(upstream, target, 4 * SIZE)
 
-    def longer(talk):
-        talk.send(f'HTTP/1.1 206 X\r\nContent-Range: bytes {SIZE}-{2 * SIZE - 1}/{len(data)}\r\nETag: "v1"\r\n'
+    def longer(peer):
+        peer.send(f'HTTP/1.1 206 X\r\nContent-Range: bytes {SIZE}-{2 * SIZE - 1}/{len(data)}\r\nETag: "v1"\r\n'
                   f'Transfer-Encoding: chunked\r\n\r\n{2 * SIZE:x}\r\n')
-        talk.send(data[SIZE:2 * SIZE] + b'x' * SIZE + b'\r\n0\r\n\r\n')
+        peer.send(data[SIZE:2 * SIZE] + b'x' * SIZE + b'\r\n0\r\n\r\n')
         return True
     upstream.turns[target, f'bytes={SIZE}-{2 * SIZE - 1}'] = longer
     # If the excess arrives together with the end of the slice, the response breaks off there; otherwise it is discarded, and the next
@@ -281,7 +281,7 @@ def test_changed_version_ends_the_response(served, upstream, path):
     client.close()
     client = served.connect(promoted=False)
     for _ in range(3):
-        answer = ask(client, target)
+        answer = fetch(client, target)
         assert answer.status == 200 and answer.body == new and answer.headers['etag'] == '"v2"'
     assert 'slice response differs' in served.server.errors()
     client.close()
@@ -292,7 +292,7 @@ def test_unsliceable_responses_are_forwarded(client, upstream, path, version, mo
     target = path()
     data = file_of(upstream, target, 3 * SIZE, version=version, more=more)
     for _ in range(2):
-        assert ask(client, target).body == data
+        assert fetch(client, target).body == data
         assert part(client, target, '100-199').body in (data[100:200], data)
     if 'no-store' in more:
         assert 'bytes=100-199' in upstream.ranges(target)
@@ -302,7 +302,7 @@ def test_strong_last_modified_identifies_the_version(client, upstream, path):
     target = path()
     data = file_of(upstream, target, 3 * SIZE, version='', more=OLD)
     for _ in range(2):
-        assert ask(client, target).body == data
+        assert fetch(client, target).body == data
     assert None not in upstream.ranges(target)
 
 
@@ -310,12 +310,12 @@ def test_server_without_range_support(client, upstream, path):
     target = path()
     body = b'x' * (3 * SIZE)
 
-    def say(talk):
-        return upstream.send_response(talk, 'Cache-Control: max-age=60\nETag: "a"', body)
-    upstream.answers[target] = say
-    answer = ask(client, target)
+    def respond(peer):
+        return upstream.send_response(peer, 'Cache-Control: max-age=60\nETag: "a"', body)
+    upstream.answers[target] = respond
+    answer = fetch(client, target)
     assert answer.status == 200 and answer.body == body
-    wait_for(lambda: ask(client, target, 'Cache-Control: only-if-cached').status == 200, 'the complete response is stored')
+    wait_for(lambda: fetch(client, target, 'Cache-Control: only-if-cached').status == 200, 'the complete response is stored')
     assert part(client, target, '10-19').body == body[10:20]
     assert len(upstream.requests_of(target)) == 1
 
@@ -326,11 +326,11 @@ def test_use_stale_applies_to_slices(client, upstream, path, failure, status):
     for prefix in ('/stale/', '/'):
         target = path(prefix)
         data = file_of(upstream, target, 2 * SIZE + 9, more='Cache-Control: stale-if-error=1\nAge: 70\n' + OLD)
-        assert ask(client, target).body == data
+        assert fetch(client, target).body == data
         all_stored(client, upstream, target, 'Cache-Control: max-stale')
         for first in (0, SIZE, 2 * SIZE):
-            upstream.turns[target, f'bytes={first}-{first + SIZE - 1}'] = lambda talk: False if failure == 'close' else upstream.send_response(talk, failure, b'failed')
-        answer = ask(client, target)
+            upstream.turns[target, f'bytes={first}-{first + SIZE - 1}'] = lambda peer: False if failure == 'close' else upstream.send_response(peer, failure, b'failed')
+        answer = fetch(client, target)
         if prefix == '/stale/' and failure != 'Status: 503':
             assert answer.headers['x-cache'] == STALE and answer.body == data
             assert part(client, target, f'{SIZE - 5}-{SIZE + 4}').body == data[SIZE - 5:SIZE + 5]
@@ -343,17 +343,17 @@ def test_use_stale_applies_to_slices(client, upstream, path, failure, status):
 def test_unrequested_206_is_not_stored(client, upstream, path, answer):
     target = path()
 
-    def say(talk):
-        return upstream.send_response(talk, f'{answer}\nCache-Control: max-age=60\nETag: "a"', b'y' * SIZE)
-    upstream.answers[target] = say
-    assert ask(client, target).status == 206        # the upstream server sends 206 to a request without Range, which is passed on
+    def respond(peer):
+        return upstream.send_response(peer, f'{answer}\nCache-Control: max-age=60\nETag: "a"', b'y' * SIZE)
+    upstream.answers[target] = respond
+    assert fetch(client, target).status == 206        # the upstream server sends 206 to a request without Range, which is passed on
     assert upstream.ranges(target)[-1] is None
 
 
 def test_error_responses_are_forwarded(client, upstream, path):
     target = path()
     upstream.answers[target] = 'Status: 404\nX-Own: yes'
-    answer = ask(client, target)
+    answer = fetch(client, target)
     assert answer.status == 404 and answer.body == f'{target} 1'.encode() and answer.headers['x-own'] == 'yes'
 
 
@@ -361,26 +361,26 @@ def test_stale_slices_are_revalidated(client, upstream, path):
     """If the version is the same, its slices stay; otherwise they are dropped."""
     target = path()
     data = file_of(upstream, target, 3 * SIZE)
-    assert ask(client, target).body == data
+    assert fetch(client, target).body == data
     all_stored(client, upstream, target)
     before = len(upstream.ranges(target))
-    again = ask(client, target, 'Cache-Control: no-cache')
+    again = fetch(client, target, 'Cache-Control: no-cache')
     assert again.body == data and again.headers['x-cache'] == REVALIDATED
     assert len(upstream.ranges(target)) == before + 1
     new = file_of(upstream, target, 2 * SIZE + 5, version='"v2"', seed=9)
-    again = ask(client, target, 'Cache-Control: no-cache')
+    again = fetch(client, target, 'Cache-Control: no-cache')
     assert again.body == new and again.headers['x-cache'] == EXPIRED
-    wait_for(lambda: ask(client, target).body == new, 'the new version is stored')
+    wait_for(lambda: fetch(client, target).body == new, 'the new version is stored')
 
 
 def test_purge_removes_all_slices(client, upstream, path):
     target = path('/purge/')
     data = file_of(upstream, target, 3 * SIZE)
-    ask(client, target)
+    fetch(client, target)
     all_stored(client, upstream, target)
-    assert ask(client, target, method='PURGE').status == 204
+    assert fetch(client, target, method='PURGE').status == 204
     before = len(upstream.ranges(target))
-    assert ask(client, target).body == data
+    assert fetch(client, target).body == data
     assert len(upstream.ranges(target)) == before + 3
 
 
@@ -389,11 +389,11 @@ def test_concurrent_requests_fetch_each_slice_once(served, upstream, path):
     data = file_of(upstream, target, 4 * SIZE)
     got = []
 
-    def fetch():
+    def fetch_once():
         client = served.connect(promoted=False)
-        got.append(ask(client, target).body)
+        got.append(fetch(client, target).body)
         client.close()
-    concurrent_requests = [threading.Thread(target=fetch) for _ in range(8)]
+    concurrent_requests = [threading.Thread(target=fetch_once) for _ in range(8)]
     for one in concurrent_requests:
         one.start()
     for one in concurrent_requests:
@@ -410,10 +410,10 @@ def test_disconnection_releases_resources(served, upstream, path):
         client = served.connect(promoted=False)
         client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
         assert client.head().status == 200
-        assert client.take(taken) == data[:taken]
+        assert client.read_exactly(taken) == data[:taken]
         client.close()
     client = served.connect(promoted=False)
-    assert ask(client, target).body == data
+    assert fetch(client, target).body == data
     client.close()
 
 
@@ -425,4 +425,4 @@ def test_nginx_as_upstream_server(client, nginx):
         last = min(len(big) - 1, first + chance.randrange(1, 2_500_000))
         answer = part(client, '/big.bin', f'{first}-{last}')
         assert answer.status == 206 and hashlib.sha256(answer.body).digest() == hashlib.sha256(big[first:last + 1]).digest()
-    assert ask(client, '/big.bin').body == big
+    assert fetch(client, '/big.bin').body == big

@@ -268,7 +268,7 @@ def soak(server, disturb, per_cycle):
     return faults
 
 
-def test_upgrades(server):
+def test_upgrades_under_load_fail_no_request(server):
     assert soak(server, Soaked.upgrade, 0.2) == []
     assert server.errors().count('[emerg]') == 0
 
@@ -286,7 +286,7 @@ def test_reloads_and_killed_workers(server):
     assert kills >= 6 and len(faults) <= kills * 6, faults
 
 
-def test_load(server):
+def test_load_replaces_no_process(server):
     """The same processes from the beginning to the end."""
     before = server.processes()
     assert soak(server, lambda server: None, 1) == []

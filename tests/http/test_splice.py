@@ -20,62 +20,62 @@ def sha256(body):
     return hashlib.sha256(body).hexdigest()
 
 
-def sized(talk, body=LARGE, promised=None):
-    talk.read_body()
-    talk.send(HEAD + f'Content-Length: {promised or len(body)}\r\n\r\n')
-    if talk.request.method != 'HEAD':
-        talk.send(body)
+def sized(peer, body=LARGE, promised=None):
+    peer.read_body()
+    peer.send(HEAD + f'Content-Length: {promised or len(body)}\r\n\r\n')
+    if peer.request.method != 'HEAD':
+        peer.send(body)
     return promised is None
 
 
-def to_the_end(talk):
-    talk.send('HTTP/1.0 200 OK\r\n\r\n')
-    talk.send(LARGE)
+def to_the_end(peer):
+    peer.send('HTTP/1.0 200 OK\r\n\r\n')
+    peer.send(LARGE)
 
 
-def chunked(talk):
-    talk.send(HEAD + 'Transfer-Encoding: chunked\r\n\r\n')
+def chunked(peer):
+    peer.send(HEAD + 'Transfer-Encoding: chunked\r\n\r\n')
     for at in range(0, len(LARGE), 100000):
         piece = LARGE[at:at + 100000]
-        talk.send(b'%x\r\n%s\r\n' % (len(piece), piece))
-    talk.send('0\r\n\r\n')
+        peer.send(b'%x\r\n%s\r\n' % (len(piece), piece))
+    peer.send('0\r\n\r\n')
     return True
 
 
-def trickles(talk):
+def trickles(peer):
     """Sends small pieces with pauses, so that the pipe becomes empty repeatedly."""
-    talk.send(HEAD + 'Content-Length: 200000\r\n\r\n')
+    peer.send(HEAD + 'Content-Length: 200000\r\n\r\n')
     for at in range(0, 200000, 8000):
-        talk.send(LARGE[at:at + 8000])
+        peer.send(LARGE[at:at + 8000])
         time.sleep(0.005)
     return True
 
 
-def resets(talk):
-    talk.send(HEAD + f'Content-Length: {len(LARGE)}\r\n\r\n')
-    talk.send(LARGE[:300000])
+def resets(peer):
+    peer.send(HEAD + f'Content-Length: {len(LARGE)}\r\n\r\n')
+    peer.send(LARGE[:300000])
     time.sleep(0.1)
-    talk.reset()
+    peer.reset()
 
 
-def surplus(talk):
-    talk.send(HEAD.encode() + b'Content-Length: 300000\r\n\r\n' + LARGE[:300000] + b'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil')
+def surplus(peer):
+    peer.send(HEAD.encode() + b'Content-Length: 300000\r\n\r\n' + LARGE[:300000] + b'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil')
     return True
 
 
-def stands_still(talk):
-    talk.send(HEAD + f'Content-Length: {len(LARGE)}\r\n\r\n')
-    talk.send(LARGE[:300000])
-    talk.at_end()
+def stands_still(peer):
+    peer.send(HEAD + f'Content-Length: {len(LARGE)}\r\n\r\n')
+    peer.send(LARGE[:300000])
+    peer.at_end()
 
 
 SCRIPTS = {
     '/large': sized,
     '/again': sized,
-    '/huge': lambda talk: sized(talk, HUGE),
-    '/least': lambda talk: sized(talk, LARGE[:65536]),
-    '/small': lambda talk: sized(talk, LARGE[:65535]),
-    '/short': lambda talk: sized(talk, LARGE[:300000], 300001),
+    '/huge': lambda peer: sized(peer, HUGE),
+    '/least': lambda peer: sized(peer, LARGE[:65536]),
+    '/small': lambda peer: sized(peer, LARGE[:65535]),
+    '/short': lambda peer: sized(peer, LARGE[:300000], 300001),
     '/to-the-end': to_the_end,
     '/chunked': chunked,
     '/trickles': trickles,
@@ -166,12 +166,12 @@ def test_close_delimited_body_is_spliced_as_chunks(proxy, client, loop, transpor
     path, zero_copy = logged(proxy, uri)
     assert (path, zero_copy > len(LARGE) // 2) == (('plain-splice', True) if transport == 'plain' else ('user', False))
     old = proxy.connect()
-    assert sha256(old.ask('GET', '/to-the-end', version='HTTP/1.0').body) == sha256(LARGE)
+    assert sha256(old.fetch('GET', '/to-the-end', version='HTTP/1.0').body) == sha256(LARGE)
     old.close()
 
 
 def test_head_response_without_body(client):
-    answer = client.ask('HEAD', '/large')
+    answer = client.fetch('HEAD', '/large')
     assert answer.headers['content-length'] == str(len(LARGE)) and answer.body == b''
     assert client.get('/large').body == LARGE
 

@@ -81,10 +81,10 @@ PAST, FUTURE = http_date(0), http_date(4102444800)
     ({'If-Match': '"x"', 'Range': 'bytes=0-1'}, 412), ({'If-None-Match': '{e}', 'Range': 'bytes=0-1'}, 304),
     ({'If-None-Match': '"x"', 'Range': 'bytes=0-1'}, 206),
 ])
-def test_preconditions(client, headers, status):
+def test_preconditions_decide_the_status(client, headers, status):
     first = client.get('/ten.txt')
     values = {'e': first.headers['etag'], 'm': first.headers['last-modified']}
-    response = client.ask('GET', '/ten.txt', [(name, value.format(**values)) for name, value in headers.items()])
+    response = client.fetch('GET', '/ten.txt', [(name, value.format(**values)) for name, value in headers.items()])
     assert response.status == status
     if status == 304:
         assert response.headers['etag'] == first.headers['etag'] and response.body == b''
@@ -115,7 +115,7 @@ def test_obsolete_date_formats(client):
     ('bytes=18446744073709551616-', {200, 416}, None, None), ('bytes=0-18446744073709551616', {200, 206}, None, None),
     ('bytes=-18446744073709551616', {200, 206}, None, None),
 ])
-def test_single_ranges(client, spec, status, body, content_range):
+def test_single_ranges_are_206_416_or_ignored(client, spec, status, body, content_range):
     response = client.get('/ten.txt', Range=spec)
     assert response.status in (status if isinstance(status, set) else {status})
     if body is not None:
@@ -140,7 +140,7 @@ def parts_of(response):
     return found
 
 
-def test_multiple_ranges(client):
+def test_multiple_ranges_are_a_multipart_body(client):
     response = client.get('/ten.txt', Range='bytes=0-1,4-5,-1')
     assert response.status == 206 and 'content-range' not in response.headers
     assert parts_of(response) == [('bytes 0-1/10', b'01'), ('bytes 4-5/10', b'45'), ('bytes 9-9/10', b'9')]
@@ -185,11 +185,11 @@ def test_if_range_compares_validators(client, condition, status):
     # Last-Modified is a strong validator only if it is old enough (RFC 9110 8.8.2.2), and the file may be new.
     first = client.get('/ten.txt')
     value = condition.format(e=first.headers['etag'], m=first.headers['last-modified'])
-    response = client.ask('GET', '/ten.txt', [('Range', 'bytes=0-1'), ('If-Range', value)])
+    response = client.fetch('GET', '/ten.txt', [('Range', 'bytes=0-1'), ('If-Range', value)])
     assert response.status in ({200, 206} if condition == '{m}' else {status})
 
 
-def test_empty_file(client):
+def test_empty_file_has_content_length_zero(client):
     response = client.get('/empty.txt')
     assert response.status == 200 and response.headers['content-length'] == '0' and response.body == b''
     assert client.get('/empty.txt', Range='bytes=0-').status == 416
@@ -222,7 +222,7 @@ def test_refused_links_are_logged_with_the_directive(client, served):
 
 
 @pytest.mark.parametrize('mode, inside, outside', [('beneath', 200, 403), ('off', 200, 200), ('on', 403, 403)])
-def test_disable_symlinks(launch, loop, mode, inside, outside):
+def test_disable_symlinks_refuses_links(launch, loop, mode, inside, outside):
     served = launch(loop, 'plain', server={'disable_symlinks': mode})
     client = served.connect()
     assert client.get('/one.txt').status == 200
@@ -344,7 +344,7 @@ def test_growing_file_retains_content_length(launch, loop, transport, base):
     response = client.head()
     with open(folder / 'file.bin', 'ab') as stream:
         stream.write(b'more' * 100000)
-    assert client.take(int(response.headers['content-length'])) == whole
+    assert client.read_exactly(int(response.headers['content-length'])) == whole
     (folder / 'one.txt').write_text('one\n')
     assert client.get('/one.txt').body == b'one\n'
 
@@ -361,7 +361,7 @@ def test_files_larger_than_4_gib(launch, loop, transport, base):
             stream.seek(5 << 30)
             stream.write(b'end')
     client = launch(loop, transport, server={'root': str(folder)}).connect()
-    assert client.ask('HEAD', '/file.bin').headers['content-length'] == str((5 << 30) + 3)
+    assert client.fetch('HEAD', '/file.bin').headers['content-length'] == str((5 << 30) + 3)
     assert client.get('/file.bin', Range='bytes=-3').body == b'end'
     response = client.get('/file.bin', Range=f'bytes={(4 << 30) - 2}-{(4 << 30) + 3}')
     assert response.body == b'across'
@@ -383,7 +383,7 @@ def test_slow_readers_do_not_delay_others(launch, loop, transport, served):
     with open(os.path.join(served.root, '1048576.bin'), 'rb') as stream:
         whole = stream.read()
     for slow in stopped:
-        assert slow.take(1 << 20) == whole
+        assert slow.read_exactly(1 << 20) == whole
         assert slow.read().body == whole
         slow.close()
 

@@ -145,8 +145,8 @@ def ask_all_sorts(watched, transport, rounds=12):
     for _ in range(rounds):
         client = watched.connect(transport)
         answers = [client.get('/one.txt'), client.get('/1048576.bin'), client.get('/nowhere'),
-                   client.ask('HEAD', '/1048576.bin'), client.get('/1048576.bin', Range='bytes=1-200000'),
-                   client.ask('POST', '/one.txt', body=b'x'), client.get('/folder')]
+                   client.fetch('HEAD', '/1048576.bin'), client.get('/1048576.bin', Range='bytes=1-200000'),
+                   client.fetch('POST', '/one.txt', body=b'x'), client.get('/folder')]
         client.send('nonsense\r\n\r\n')
         answers.append(client.read())
         statuses.update(str(answer.status) for answer in answers)

@@ -234,7 +234,7 @@ def test_bytes_in_both_directions(streams, name):
     stream.close()
 
 
-def test_client_half_close(streams):
+def test_half_close_of_the_client_is_forwarded(streams):
     stream = streams.connect('responds_with_hash')
     stream.sendall(LARGE)
     stream.shutdown(socket.SHUT_WR)
@@ -242,7 +242,7 @@ def test_client_half_close(streams):
     stream.close()
 
 
-def test_server_half_close(streams):
+def test_half_close_of_the_server_is_forwarded(streams):
     UpstreamServer.received.clear()
     stream = streams.connect('sends_then_receives')
     assert sha256(read_all(stream)) == sha256(LARGE)

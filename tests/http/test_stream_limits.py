@@ -43,7 +43,7 @@ class Limited:
             return stream.recv(1) == b'x'
         return False
 
-    def asks(self, name):
+    def is_accepted(self, name):
         with self.connect(name) as stream:
             return self.serves(stream)
 
@@ -65,12 +65,12 @@ def hold(limited, name, count):
 
 def test_limit_conn_refuses_excess_connections(limited):
     first, second = hold(limited, 'two', 2)
-    assert not limited.asks('two')
+    assert not limited.is_accepted('two')
     assert 'limiting connections by zone "addr"' in limited.server.errors()
     assert 'refused with 503 by module limit_conn' in limited.server.errors()
-    assert limited.asks('free')                     # the directive of the server replaces the outer one
+    assert limited.is_accepted('free')                     # the directive of the server replaces the outer one
     first.close()
-    wait_for(lambda: limited.asks('two'), 'the place of the closed connection')
+    wait_for(lambda: limited.is_accepted('two'), 'the place of the closed connection')
     second.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER)
     second.close()
     assert len(wait_for(lambda: hold_or_none(limited), 'both places')) == 2
@@ -87,7 +87,7 @@ def hold_or_none(limited):
 
 def test_limit_conn_zones_and_keys(limited):
     held = hold(limited, 'own', 1)
-    assert not limited.asks('own')
+    assert not limited.is_accepted('own')
     held += hold(limited, 'dry', 3)
     assert 'limiting connections, dry run by zone "keyed"' in limited.server.errors()
     with limited.connect('text') as stream:
@@ -99,12 +99,12 @@ def test_limit_conn_zones_and_keys(limited):
 
 def test_killed_worker_releases_its_counts(limited):
     held = hold(limited, 'two', 2)
-    assert not limited.asks('two')
+    assert not limited.is_accepted('two')
     for worker in limited.server.workers():
         os.kill(worker, signal.SIGKILL)
     wait_for(lambda: limited.server.errors().count('exited on signal 9') == 2, 'both workers are dead')
     wait_for(lambda: len(limited.server.workers()) == 2, 'their successors')
-    wait_for(lambda: limited.asks('two'), 'places are free')
+    wait_for(lambda: limited.is_accepted('two'), 'places are free')
     for stream in held:
         stream.close()
 

@@ -16,8 +16,8 @@ FIELDS = ('server_port', 'protocol', 'status', 'bytes_sent', 'bytes_received', '
 
 def answers(name):
     def serve(stream):
-        heard = read_all(stream)
-        stream.sendall(name.encode() + b' ' + heard)
+        output = read_all(stream)
+        stream.sendall(name.encode() + b' ' + output)
     return serve
 
 
@@ -68,7 +68,7 @@ class Logged:
         stream.settimeout(30 * server_kit.PATIENCE)
         return stream
 
-    def ask(self, name, output=b''):
+    def fetch(self, name, output=b''):
         """Sends `output` and returns everything that is received."""
         with self.connect(name) as stream:
             stream.sendall(output)
@@ -94,7 +94,7 @@ def logged(request, new_directory, certificate):
 
 
 def test_each_connection_is_logged(logged):
-    assert logged.ask('plain', b'x' * 100000) == b'a ' + b'x' * 100000
+    assert logged.fetch('plain', b'x' * 100000) == b'a ' + b'x' * 100000
     row = logged.row('plain')
     assert (row['protocol'], row['status'], row['remote_addr']) == ('TCP', '200', '127.0.0.1')
     assert row['bytes_sent'] == row['upstream_bytes_received'] == '100002'
@@ -106,30 +106,30 @@ def test_each_connection_is_logged(logged):
 
 
 def test_return_is_logged(logged):
-    heard = logged.ask('text', b'ignored')
-    assert heard == f'you are 127.0.0.1, on {logged.ports["text"]} by TCP'.encode()
+    output = logged.fetch('text', b'ignored')
+    assert output == f'you are 127.0.0.1, on {logged.ports["text"]} by TCP'.encode()
     row = logged.row('text')
-    assert (row['status'], row['bytes_sent'], row['upstream_addr']) == ('200', str(len(heard)), '-')
+    assert (row['status'], row['bytes_sent'], row['upstream_addr']) == ('200', str(len(output)), '-')
 
 
 def test_long_return_text_is_sent_completely(logged):
-    assert logged.ask('long') == str(logged.ports['long']).encode() + b'x' * 70000
+    assert logged.fetch('long') == str(logged.ports['long']).encode() + b'x' * 70000
     assert logged.row('long')['bytes_sent'] == '70005'
 
 
 def test_variables_in_proxy_pass(logged):
-    assert logged.ask('variable', b'x') == b'b x'
+    assert logged.fetch('variable', b'x') == b'b x'
     assert logged.row('variable')['upstream_addr'] == logged.upstreams['b'].address
 
 
 def test_variables_in_hash_keys(logged):
-    heard = {name: {logged.ask(name, b'') for _ in range(8)} for name in ('keyed', 'other')}
-    assert all(len(answers) == 1 for answers in heard.values())
+    output = {name: {logged.fetch(name, b'') for _ in range(8)} for name in ('keyed', 'other')}
+    assert all(len(answers) == 1 for answers in output.values())
 
 
 @pytest.mark.parametrize('name, status', [('dead', '502'), ('closed', '403')])
 def test_failed_connections_have_their_status(logged, name, status):
-    assert logged.ask(name) == b''
+    assert logged.fetch(name) == b''
     row = logged.row(name)
     assert (row['status'], row['bytes_sent'], row['upstream_bytes_received']) == (status, '0', '0' if name == 'dead' else '-')
     assert row['upstream_connect_time'] == '-'
@@ -144,12 +144,12 @@ def test_denied_client_receives_close_notify(logged):
 
 
 def test_proxy_bind_sets_the_source_address(logged):
-    assert logged.ask('bound') == b'127.0.0.7'
-    assert logged.ask('misbound') == b'' and logged.row('misbound')['status'] == '502'
+    assert logged.fetch('bound') == b'127.0.0.7'
+    assert logged.fetch('misbound') == b'' and logged.row('misbound')['status'] == '502'
 
 
 def test_upstream_addresses_are_listed_in_order(logged):
-    assert logged.ask('second', b'x') == b'a x'
+    assert logged.fetch('second', b'x') == b'a x'
     row = logged.row('second')
     first, second = row['upstream_addr'].split(', ')
     assert second == logged.upstreams['a'].address and first != second
@@ -185,7 +185,7 @@ def test_preread_tls_is_logged(logged):
 
 
 def test_access_log_of_a_server(logged):
-    assert logged.ask('own', b'x') == b'a x' and logged.ask('off', b'x') == b'a x'
+    assert logged.fetch('own', b'x') == b'a x' and logged.fetch('off', b'x') == b'a x'
     assert wait_for(lambda: server_kit.read_text(str(logged.own)), 'no line') == f'200 {logged.upstreams["a"].address}\n'
     assert not logged.rows('own') and not logged.rows('off')
 

@@ -24,7 +24,7 @@ class TlsUpstream:
 
     def serve(self, stream):
         with self.context.wrap_socket(stream, server_side=True) as sealed:
-            sealed.sendall(f'{self.name} heard {sealed.recv(100).decode()}'.encode())
+            sealed.sendall(f'{self.name} received {sealed.recv(100).decode()}'.encode())
 
 
 class Mapped:
@@ -79,7 +79,7 @@ def test_map_of_sni_selects_the_server(mapped, requests, server):
     context = ssl.create_default_context(cafile=one.authority)
     with context.wrap_socket(mapped.connect('names'), server_hostname=requests) as sealed:
         sealed.sendall(requests.encode())
-        assert read_all(sealed).decode() == f'{server} heard {requests}'
+        assert read_all(sealed).decode() == f'{server} received {requests}'
     first, rest = requests.lower().split('.', 1)
     expected = {'a': 'first', 'b': 'second'}.get(server, one.upstreams.address)
 

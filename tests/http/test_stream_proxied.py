@@ -34,7 +34,7 @@ def proxy_protocol_server(request, new_directory, certificate):
     made.stop()
 
 
-def hear(proxy_protocol_server, name, output, tls=False):
+def fetch_addresses(proxy_protocol_server, name, output, tls=False):
     with contextlib.suppress(ConnectionResetError), socket.create_connection(('127.0.0.1', proxy_protocol_server.ports[name]), timeout=20 * server_kit.PATIENCE) as stream:
         stream.sendall(output)
         if tls:
@@ -48,21 +48,21 @@ def hear(proxy_protocol_server, name, output, tls=False):
     (V1_IP6, '2001:db8::1|56324|127.0.0.1|2001:db8::1|56324|2001:db8::2|443'),
 ])
 def test_proxy_header_sets_the_client_address(proxy_protocol_server, header, error):
-    assert hear(proxy_protocol_server, 'trusted', header) == error
-    assert hear(proxy_protocol_server, 'tls', header, tls=True) == error
-    heard = hear(proxy_protocol_server, 'stranger', header).split('|')
-    assert heard[0] == '127.0.0.1' and heard[3:] == error.split('|')[3:]
+    assert fetch_addresses(proxy_protocol_server, 'trusted', header) == error
+    assert fetch_addresses(proxy_protocol_server, 'tls', header, tls=True) == error
+    addresses = fetch_addresses(proxy_protocol_server, 'stranger', header).split('|')
+    assert addresses[0] == '127.0.0.1' and addresses[3:] == error.split('|')[3:]
 
 
 def test_proxy_header_without_addresses(proxy_protocol_server):
-    heard = hear(proxy_protocol_server, 'trusted', LOCAL).split('|')
-    assert heard[0] == heard[2] == '127.0.0.1' and heard[3:] == ['', '', '', '']
+    addresses = fetch_addresses(proxy_protocol_server, 'trusted', LOCAL).split('|')
+    assert addresses[0] == addresses[2] == '127.0.0.1' and addresses[3:] == ['', '', '', '']
 
 
 def test_access_rules_use_the_proxied_address(proxy_protocol_server):
-    assert hear(proxy_protocol_server, 'denied', V1).startswith('192.0.2.1|')
-    assert hear(proxy_protocol_server, 'denied', V1_IP6) == ''
-    assert hear(proxy_protocol_server, 'denied', LOCAL) == ''
+    assert fetch_addresses(proxy_protocol_server, 'denied', V1).startswith('192.0.2.1|')
+    assert fetch_addresses(proxy_protocol_server, 'denied', V1_IP6) == ''
+    assert fetch_addresses(proxy_protocol_server, 'denied', LOCAL) == ''
 
 
 @pytest.mark.parametrize('output', [b'GET / HTTP/1.1\r\n\r\n', b'PROXY TCP4 1.2.3.4 nonsense\r\n', SIGNATURE + b'\x31\x11\x00\x00', b'PROXY '])
@@ -70,6 +70,6 @@ def test_missing_proxy_header_closes_the_connection(proxy_protocol_server, outpu
     def lines():
         return [line for line in server_kit.read_text(proxy_protocol_server.log).splitlines() if line.startswith(f'{proxy_protocol_server.ports["trusted"]} ')]
     before = len(lines())
-    assert hear(proxy_protocol_server, 'trusted', output) == ''
+    assert fetch_addresses(proxy_protocol_server, 'trusted', output) == ''
     wait_for(lambda: len(lines()) > before, 'no line')
     assert lines()[-1].split()[1:] == ['200' if output == b'PROXY ' else '400', '127.0.0.1']

@@ -69,7 +69,7 @@ def sealing(request, new_directory, inner):
     asking.upstreams.listener.close()
 
 
-def ask(sealing, name, body=b'hello'):
+def fetch(sealing, name, body=b'hello'):
     """(words of the first line, the hash); None if the connection was closed without a response."""
     with contextlib.suppress(ConnectionResetError), socket.create_connection(('127.0.0.1', sealing.ports[name]), timeout=30 * server_kit.PATIENCE) as stream:
         def work():
@@ -78,44 +78,44 @@ def ask(sealing, name, body=b'hello'):
                 stream.shutdown(socket.SHUT_WR)
         thread = threading.Thread(target=work)
         thread.start()
-        heard = read_all(stream)
+        output = read_all(stream)
         thread.join()
-        if heard:
-            line, digest = heard.decode().split('\n')
+        if output:
+            line, digest = output.decode().split('\n')
             assert digest == hashlib.sha256(body).hexdigest()
             return line.split()
     return None
 
 
 def test_trusted_certificate_with_matching_name(sealing):
-    assert ask(sealing, 'good')[:2] == ['TLSv1.3', 'inner.localhost']
-    assert ask(sealing, 'good', LARGE)[0] == 'TLSv1.3'
-    assert ask(sealing, 'variable')[1] == 'inner.localhost'
-    assert ask(sealing, 'host')[1] == 'localhost'
-    assert ask(sealing, 'trusting')[1] == 'who.ever'
-    assert ask(sealing, 'good')[4] == 'None'         # no ALPN: the protocol in the connection is unknown
+    assert fetch(sealing, 'good')[:2] == ['TLSv1.3', 'inner.localhost']
+    assert fetch(sealing, 'good', LARGE)[0] == 'TLSv1.3'
+    assert fetch(sealing, 'variable')[1] == 'inner.localhost'
+    assert fetch(sealing, 'host')[1] == 'localhost'
+    assert fetch(sealing, 'trusting')[1] == 'who.ever'
+    assert fetch(sealing, 'good')[4] == 'None'         # no ALPN: the protocol in the connection is unknown
 
 
 def test_upstream_session_is_resumed(sealing):
-    assert {ask(sealing, 'old')[2] for _ in range(3)} == {'False', 'True'}
-    assert {ask(sealing, 'fresh')[2] for _ in range(3)} == {'False'}
+    assert {fetch(sealing, 'old')[2] for _ in range(3)} == {'False', 'True'}
+    assert {fetch(sealing, 'fresh')[2] for _ in range(3)} == {'False'}
 
 
 def test_proxy_ssl_directives(sealing):
-    assert ask(sealing, 'nameless')[1] == 'None'
-    assert ask(sealing, 'old')[0] == 'TLSv1.2'
-    assert ask(sealing, 'shown')[3] == 'True' and ask(sealing, 'good')[3] == 'False'
+    assert fetch(sealing, 'nameless')[1] == 'None'
+    assert fetch(sealing, 'old')[0] == 'TLSv1.2'
+    assert fetch(sealing, 'shown')[3] == 'True' and fetch(sealing, 'good')[3] == 'False'
 
 
 @pytest.mark.parametrize('name', ['misnamed', 'untrusted'])
 def test_untrusted_server_gets_no_bytes(sealing, name):
-    assert ask(sealing, name) is None
+    assert fetch(sealing, name) is None
     wait_for(lambda: f'{sealing.ports[name]} 502\n' in server_kit.read_text(sealing.log), 'no line')
     assert 'TLS to upstream' in sealing.errors()
 
 
 def test_missing_client_certificate_closes_the_connection(sealing):
-    assert ask(sealing, 'hidden') is None
+    assert fetch(sealing, 'hidden') is None
 
 
 def test_unreadable_files_are_reported(new_directory):

@@ -16,40 +16,40 @@ class Gate:
 
 
 def responds_with(status, fields='', body=''):
-    def say(talk):
-        talk.read_body()
-        talk.send(f'HTTP/1.1 {status} Said\r\n{fields}Content-Length: {len(body)}\r\n\r\n{body}')
+    def respond(peer):
+        peer.read_body()
+        peer.send(f'HTTP/1.1 {status} Said\r\n{fields}Content-Length: {len(body)}\r\n\r\n{body}')
         return True
-    return say
+    return respond
 
 
-def by_query(talk):
-    """For /auth/said?200, responds with the status in the query, which the client chose."""
-    talk.read_body()
-    talk.send(f'HTTP/1.1 {talk.request.target.split("?")[1]} Said\r\nWWW-Authenticate: Basic realm="one"\r\n'
+def by_query(peer):
+    """For /auth/by_query?200, responds with the status in the query, which the client chose."""
+    peer.read_body()
+    peer.send(f'HTTP/1.1 {peer.request.target.split("?")[1]} Said\r\nWWW-Authenticate: Basic realm="one"\r\n'
               'WWW-Authenticate: Bearer\r\nX-User: ann\r\nContent-Length: 4\r\n\r\nbody')
     return True
 
 
-def waits(talk):
-    talk.read_body()
+def waits(peer):
+    peer.read_body()
     Gate.event.wait(30)
-    talk.send('HTTP/1.1 200 Said\r\nContent-Length: 0\r\n\r\n')
+    peer.send('HTTP/1.1 200 Said\r\nContent-Length: 0\r\n\r\n')
     return True
 
 
-def drip(talk):
+def drip(peer):
     """Sends the header section at once, and the body when the gate opens."""
-    talk.read_body()
-    talk.send('HTTP/1.1 200 Said\r\nContent-Length: 4\r\n\r\n')
+    peer.read_body()
+    peer.send('HTTP/1.1 200 Said\r\nContent-Length: 4\r\n\r\n')
     Gate.event.wait(30)
-    talk.send('last')
+    peer.send('last')
     return True
 
 
 @pytest.fixture(scope='module')
 def auth_server():
-    made = Upstream({'/auth/said': by_query, '/auth/waits': waits, '/auth/drip': drip, '/mirror/waits': waits, '/auth/resets': lambda talk: talk.reset()},
+    made = Upstream({'/auth/by_query': by_query, '/auth/waits': waits, '/auth/drip': drip, '/mirror/waits': waits, '/auth/resets': lambda peer: peer.reset()},
                     name='asked')
     yield made
     made.stop()
@@ -74,8 +74,8 @@ def served(launch, loop, transport, auth_server, upstream):
     return launch(loop, transport, server={'client_max_body_size': '4m', 'location': {
         '/auth/': subrequest_target,
         '/mirror/': subrequest_target,
-        '/guarded/': {'auth_request': '/auth/said?$arg_say', **passed},
-        '/named/': {'auth_request': '/auth/said?$arg_say', 'auth_request_set': [{'$user': '$upstream_http_x_user', '$how': '$upstream_status'}, '$where $uri'],
+        '/guarded/': {'auth_request': '/auth/by_query?$arg_status', **passed},
+        '/named/': {'auth_request': '/auth/by_query?$arg_status', 'auth_request_set': [{'$user': '$upstream_http_x_user', '$how': '$upstream_status'}, '$where $uri'],
                     'error_page': '403 =200 /denied', **passed,
                     'proxy_set_header': {'X-User': '$user', 'X-How': '$how', 'X-Where': '$where'}},
         '/denied': {'return': '200 "not $user: $how"'},
@@ -83,10 +83,10 @@ def served(launch, loop, transport, auth_server, upstream):
         '/waiting/': {'auth_request': '/auth/waits', **passed},
         '/dripping/': {'auth_request': '/auth/drip', **passed},
         '/broken/': {'auth_request': '/auth/resets', **passed},
-        '/file/': {'auth_request': '/auth/said?$arg_say', 'return': '200 ok'},
-        '/either/': {'auth_request': '/auth/said?$arg_say', 'satisfy': 'any', 'allow': '192.0.2.1', 'deny': 'all', 'return': '200 ok'},
-        '/near/': {'auth_request': '/auth/said?$arg_say', 'satisfy': 'any', 'allow': '127.0.0.1', 'return': '200 ok'},
-        '/page/': {'auth_request': '/auth/said?$arg_say', 'error_page': ['401 /login', '403 =200 /login'], 'return': '200 ok'},
+        '/file/': {'auth_request': '/auth/by_query?$arg_status', 'return': '200 ok'},
+        '/either/': {'auth_request': '/auth/by_query?$arg_status', 'satisfy': 'any', 'allow': '192.0.2.1', 'deny': 'all', 'return': '200 ok'},
+        '/near/': {'auth_request': '/auth/by_query?$arg_status', 'satisfy': 'any', 'allow': '127.0.0.1', 'return': '200 ok'},
+        '/page/': {'auth_request': '/auth/by_query?$arg_status', 'error_page': ['401 /login', '403 =200 /login'], 'return': '200 ok'},
         '/login': {'return': '200 "log in"'},
         '/copied/': {'mirror': ['/mirror/one', '/mirror/two?own=1'], **passed},
         '/bodiless-copy/': {'mirror': '/mirror/one', 'mirror_request_body': False, **passed},
@@ -105,43 +105,43 @@ def client(served):
     made.close()
 
 
-@pytest.mark.parametrize('say, status', [('200', 200), ('204', 200), ('299', 200), ('401', 401), ('403', 403), ('302', 500), ('404', 500), ('500', 500)])
-def test_auth_request_decides_on_access(client, served, auth_server, upstream, say, status):
-    response = client.get(f'/guarded/x?say={say}')
+@pytest.mark.parametrize('auth_status, status', [('200', 200), ('204', 200), ('299', 200), ('401', 401), ('403', 403), ('302', 500), ('404', 500), ('500', 500)])
+def test_auth_request_decides_on_access(client, served, auth_server, upstream, auth_status, status):
+    response = client.get(f'/guarded/x?status={auth_status}')
     assert response.status == status
-    assert [request.target for request in upstream.requests] == ([f'/guarded/x?say={say}'] if status == 200 else [])
-    assert [request.target for request in auth_server.requests] == [f'/auth/said?{say}']
+    assert [request.target for request in upstream.requests] == ([f'/guarded/x?status={auth_status}'] if status == 200 else [])
+    assert [request.target for request in auth_server.requests] == [f'/auth/by_query?{auth_status}']
     assert response.headers.get('www-authenticate') == ('Basic realm="one", Bearer' if status == 401 else
                                                         'Basic realm="one", Bearer' if status == 403 else None)
     assert client.get('/guarded/open/').status == 200           # the connection stays open
     assert len(auth_server.requests) == 1
     if status == 500:
-        assert f'auth_request: unexpected status {say}' in served.server.errors()
+        assert f'auth_request: unexpected status {auth_status}' in served.server.errors()
 
 
 def test_auth_subrequest_has_no_body_and_conditions(client, auth_server, upstream):
     fields = [('Cookie', 'a=b'), ('If-None-Match', '"x"'), ('Range', 'bytes=0-1'), ('Expect', '100-continue')]
-    response = client.ask('POST', '/guarded/form?say=200', fields, b'hello')
+    response = client.fetch('POST', '/guarded/form?status=200', fields, b'hello')
     assert response.status == 200
     seen, passed = auth_server.last(), upstream.last()
-    assert (seen.method, seen.target, seen.body) == ('GET', '/auth/said?200', b'')
+    assert (seen.method, seen.target, seen.body) == ('GET', '/auth/by_query?200', b'')
     names = [name.lower() for name, _ in seen.lines]
     assert not {'content-length', 'transfer-encoding', 'expect', 'if-none-match', 'range'} & set(names)
     assert seen.header('cookie') == 'a=b'
-    assert (seen.header('x-original-uri'), seen.header('x-original-method')) == ('/guarded/form?say=200', 'POST')
+    assert (seen.header('x-original-uri'), seen.header('x-original-method')) == ('/guarded/form?status=200', 'POST')
     assert (passed.method, passed.body) == ('POST', b'hello')
     assert seen.header('x-id') == passed.header('x-id') and len(seen.header('x-id')) == 32
 
 
 def test_auth_response_fields_are_variables(client, upstream):
-    assert client.get('/named/x?say=200').status == 200
-    assert [upstream.last().header(name) for name in ('x-user', 'x-how', 'x-where')] == ['ann', '200', '/auth/said']
-    assert client.get('/named/x?say=403').body == b'not ann: 403'
+    assert client.get('/named/x?status=200').status == 200
+    assert [upstream.last().header(name) for name in ('x-user', 'x-how', 'x-where')] == ['ann', '200', '/auth/by_query']
+    assert client.get('/named/x?status=403').body == b'not ann: 403'
     assert client.get('/denied').body == b'not : '
 
 
 def test_auth_subrequest_has_no_upgrade(client, auth_server):
-    response = client.ask('GET', '/guarded/x?say=403', [('Connection', 'upgrade'), ('Upgrade', 'websocket')])
+    response = client.fetch('GET', '/guarded/x?status=403', [('Connection', 'upgrade'), ('Upgrade', 'websocket')])
     assert response.status == 403
     assert auth_server.last().header('upgrade') is None
 
@@ -149,12 +149,12 @@ def test_auth_subrequest_has_no_upgrade(client, auth_server):
 def test_auth_upstream_connection_is_reused(client, auth_server):
     before = auth_server.connections
     for _ in range(5):
-        assert client.get('/guarded/x?say=200').status == 200
+        assert client.get('/guarded/x?status=200').status == 200
     assert auth_server.connections <= before + 1
 
 
 def test_internal_location_is_404(client):
-    assert client.get('/auth/said?200').status == 404
+    assert client.get('/auth/by_query?200').status == 404
 
 
 def test_disconnected_client_causes_no_further_request(client, served, auth_server, upstream):
@@ -164,8 +164,8 @@ def test_disconnected_client_causes_no_further_request(client, served, auth_serv
     client.close()
     assert served.server.access_for(target)[0]['status'] == '499'     # the server detects the disconnection while the gate is closed
     Gate.event.set()
-    assert served.connect().get('/guarded/y?say=200').status == 200
-    assert [request.target for request in upstream.requests] == ['/guarded/y?say=200']
+    assert served.connect().get('/guarded/y?status=200').status == 200
+    assert [request.target for request in upstream.requests] == ['/guarded/y?status=200']
 
 
 def test_auth_response_body_is_not_awaited(client, auth_server):
@@ -179,8 +179,8 @@ def test_a_failed_subrequest_sends_no_request(client, auth_server, upstream):
 
 
 @pytest.mark.parametrize('target, status', [
-    ('/either/x?say=200', 200), ('/either/x?say=401', 401), ('/either/x?say=403', 403), ('/either/x?say=500', 500),
-    ('/near/x?say=401', 200), ('/file/x?say=200', 200), ('/file/x?say=403', 403), ('/page/x?say=401', 401), ('/page/x?say=403', 200),
+    ('/either/x?status=200', 200), ('/either/x?status=401', 401), ('/either/x?status=403', 403), ('/either/x?status=500', 500),
+    ('/near/x?status=401', 200), ('/file/x?status=200', 200), ('/file/x?status=403', 403), ('/page/x?status=401', 401), ('/page/x?status=403', 200),
 ])
 def test_auth_request_directives(client, target, status):
     response = client.get(target)
@@ -190,7 +190,7 @@ def test_auth_request_directives(client, target, status):
 
 
 def test_mirror_copies_the_request(client, auth_server, upstream):
-    response = client.ask('PUT', '/copied/x?y=z', [('X-Test', 'this')], b'hello')
+    response = client.fetch('PUT', '/copied/x?y=z', [('X-Test', 'this')], b'hello')
     assert response.status == 200 and response.body == b'upstream PUT /copied/x?y=z\n'
     wait_for(lambda: len(auth_server.requests) == 2, 'too few mirrored requests')
     assert sorted(request.line for request in auth_server.requests) == ['PUT /mirror/one?y=z HTTP/1.1', 'PUT /mirror/two?own=1 HTTP/1.1']
@@ -204,7 +204,7 @@ def big(length):
 
 def post(client, target, body, chunked):
     if not chunked:
-        return client.ask('POST', target, [], body)
+        return client.fetch('POST', target, [], body)
     client.send(f'POST {target} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n'.encode() + b'%x\r\n%b\r\n0\r\n\r\n' % (len(body), body))
     return client.read()
 
@@ -224,7 +224,7 @@ def test_mirror_copies_the_body(client, auth_server, upstream, where, length, ch
 
 
 def test_mirror_request_body_off(client, auth_server, upstream):
-    assert client.ask('POST', '/bodiless-copy/x', [], b'hello').status == 200
+    assert client.fetch('POST', '/bodiless-copy/x', [], b'hello').status == 200
     wait_for(lambda: auth_server.requests, 'no subrequest arrives')
     assert auth_server.last().body == b'' and auth_server.last().header('content-length') in (None, '0')
     assert upstream.last().body == b'hello'
@@ -232,16 +232,16 @@ def test_mirror_request_body_off(client, auth_server, upstream):
 
 def test_unbuffered_body_is_not_mirrored(client, served, auth_server, upstream):
     """The request itself is passed on unbuffered."""
-    assert client.ask('POST', '/lost/x', [], big(3 << 20)).status == 200
+    assert client.fetch('POST', '/lost/x', [], big(3 << 20)).status == 200
     assert upstream.last().body == big(3 << 20)
-    assert client.ask('POST', '/lost/x', [], b'hello').status == 200
+    assert client.fetch('POST', '/lost/x', [], b'hello').status == 200
     wait_for(lambda: auth_server.requests, 'no subrequest arrives')
     assert [request.body for request in auth_server.requests] == [b'hello']
     assert 'mirror: no copies were sent: the body could not be buffered' in served.server.errors()
 
 
 def test_oversize_or_incomplete_body_is_not_mirrored(client, served, auth_server):
-    assert client.ask('POST', '/short/x', [], b'x' * 2000).status == 413
+    assert client.fetch('POST', '/short/x', [], b'x' * 2000).status == 413
     chunked = served.connect()
     assert post(chunked, '/short/x', b'x' * 2048, True).status == 413
     chunked.close()
@@ -253,7 +253,7 @@ def test_oversize_or_incomplete_body_is_not_mirrored(client, served, auth_server
 
 
 def test_mirror_of_head_and_of_local_responses(client, auth_server):
-    assert client.ask('HEAD', '/one.txt', []).status == 200
+    assert client.fetch('HEAD', '/one.txt', []).status == 200
     wait_for(lambda: auth_server.requests, 'no subrequest arrives')
     assert auth_server.last().line == 'HEAD /mirror/one HTTP/1.1'
 

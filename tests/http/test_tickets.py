@@ -12,7 +12,7 @@ from kit.resumption import VERSIONS, server_starter, fetch_with_session
 
 
 @pytest.fixture
-def begin(certificate, tmp_path, loop):
+def start_server(certificate, tmp_path, loop):
     with server_starter(certificate, tmp_path, loop, 'worker $pid;') as start:
         yield lambda workers=2, **block: start(block, workers=workers)
 
@@ -34,16 +34,16 @@ def resumes_everywhere(server, version, session):
 
 
 @pytest.mark.parametrize('version', VERSIONS)
-def test_ticket_resumes_at_each_worker(begin, tmp_path, version):
-    server = begin()
+def test_ticket_resumes_at_each_worker(start_server, tmp_path, version):
+    server = start_server()
     session = tmp_path / 'session'
     assert not fetch_with_session(server.port, version, session_out=session)[0]
     resumes_everywhere(server, version, session)
 
 
 @pytest.mark.parametrize('version', VERSIONS)
-def test_ticket_resumes_after_worker_death_and_reload(begin, tmp_path, version):
-    server = begin()
+def test_ticket_resumes_after_worker_death_and_reload(start_server, tmp_path, version):
+    server = start_server()
     session = tmp_path / 'session'
     giver = worker_of(fetch_with_session(server.port, version, session_out=session)[1])
     os.kill(giver, signal.SIGKILL)
@@ -55,9 +55,9 @@ def test_ticket_resumes_after_worker_death_and_reload(begin, tmp_path, version):
     resumes_everywhere(server, version, session)
 
 
-def test_rotated_ticket_key_retains_the_previous_one(begin, tmp_path):
+def test_rotated_ticket_key_retains_the_previous_one(start_server, tmp_path):
     life = max(6, round(4 * server_kit.PATIENCE) - 6)  # the life of a key in seconds; handshakes in an emulated machine are slow
-    server = begin(ssl_session_timeout=f'{life}s')
+    server = start_server(ssl_session_timeout=f'{life}s')
 
     def rotations():
         return server.errors().count('session tickets are encrypted with a new key')
@@ -79,11 +79,11 @@ def test_rotated_ticket_key_retains_the_previous_one(begin, tmp_path):
 
 
 @pytest.mark.parametrize('version', VERSIONS)
-def test_key_files_are_shared_between_machines(begin, tmp_path, version):
+def test_key_files_are_shared_between_machines(start_server, tmp_path, version):
     old, new, session = (tmp_path / name for name in ('old.key', 'new.key', 'session'))
     old.write_bytes(os.urandom(48))
     new.write_bytes(os.urandom(80))
-    machines = [begin(workers=1, ssl_session_ticket_key=[str(key) for key in keys]) for keys in ([old], [new, old], [new])]
+    machines = [start_server(workers=1, ssl_session_ticket_key=[str(key) for key in keys]) for keys in ([old], [new, old], [new])]
     fetch_with_session(machines[0].port, version, session_out=session)
     assert not fetch_with_session(machines[2].port, version, session_in=session)[0]
     assert fetch_with_session(machines[1].port, version, session_in=session)[0]
@@ -92,19 +92,19 @@ def test_key_files_are_shared_between_machines(begin, tmp_path, version):
     assert not fetch_with_session(machines[0].port, version, session_in=session)[0]
 
 
-def test_machines_without_key_files_do_not_resume(begin, tmp_path):
-    machines = begin(workers=1), begin(workers=1)
+def test_machines_without_key_files_do_not_resume(start_server, tmp_path):
+    machines = start_server(workers=1), start_server(workers=1)
     fetch_with_session(machines[0].port, '-tls1_3', session_out=tmp_path / 'session')
     assert not fetch_with_session(machines[1].port, '-tls1_3', session_in=tmp_path / 'session')[0]
 
 
-def test_ticket_is_bound_to_the_certificate(begin, tmp_path):
+def test_ticket_is_bound_to_the_certificate(start_server, tmp_path):
     key = tmp_path / 'ticket.key'
     key.write_bytes(os.urandom(80))
     (tmp_path / 'other').mkdir()
     other = site_kit.make_certificate(str(tmp_path / 'other'))
-    machines = (begin(workers=1, ssl_session_ticket_key=str(key)),
-                begin(workers=1, ssl_session_ticket_key=str(key), ssl_certificate=other[0],
+    machines = (start_server(workers=1, ssl_session_ticket_key=str(key)),
+                start_server(workers=1, ssl_session_ticket_key=str(key), ssl_certificate=other[0],
                       ssl_certificate_key=other[1]))
     fetch_with_session(machines[0].port, '-tls1_3', session_out=tmp_path / 'session')
     assert fetch_with_session(machines[0].port, '-tls1_3', session_in=tmp_path / 'session')[0]
@@ -112,17 +112,17 @@ def test_ticket_is_bound_to_the_certificate(begin, tmp_path):
 
 
 @pytest.mark.parametrize('version', VERSIONS)
-def test_ssl_session_tickets_off_sends_none(begin, tmp_path, version):
-    server = begin(ssl_session_tickets='off')
+def test_ssl_session_tickets_off_sends_none(start_server, tmp_path, version):
+    server = start_server(ssl_session_tickets='off')
     fetch_with_session(server.port, version, session_out=tmp_path / 'session')
     if (tmp_path / 'session').exists():
         assert not fetch_with_session(server.port, version, session_in=tmp_path / 'session')[0]
 
 
-def test_invalid_key_file_is_reported_with_its_position(begin, tmp_path):
+def test_invalid_key_file_is_reported_with_its_position(start_server, tmp_path):
     key = tmp_path / 'short.key'
     key.write_bytes(b'short')
     with pytest.raises(RuntimeError) as error:
-        begin(ssl_session_ticket_key=str(key))
+        start_server(ssl_session_ticket_key=str(key))
     assert re.search(r'sluice.yaml:\d+:\d+: error: the ticket key ".*short.key" has 5 bytes, and neither 80 nor 48', str(error.value))
     assert 'make one with: openssl rand 80 > ' in str(error.value)

@@ -104,7 +104,7 @@ def test_ssl_session_tickets_off_sends_none(launch, loop, tls_transport):
     assert client.stream.tickets == 0
 
 
-def test_tls12_connections(served):
+def test_tls12_connections_transfer_files(served):
     context = http1.tls_context(maximum_version=ssl.TLSVersion.TLSv1_2)
     client = served.connect(context=context)
     assert client.stream.version() == 'TLSv1.2'
@@ -137,7 +137,7 @@ def test_tls12_cipher_suites(launch, loop, tls_transport, cipher):
 
 def test_rule_07_explicit_nonces_are_unique(served):
     """TLS 1.2 AES-GCM sends the nonces in clear text: those of one connection must all differ."""
-    tap = tls12.Tap(served.port, timeout=20 * server_kit.PATIENCE)
+    tap = tls12.RecordingConnection(served.port, timeout=20 * server_kit.PATIENCE)
     client = http1.Client(tap)
     for name in ('one.txt', '1048576.bin', 'one.txt', '65536.bin'):
         assert client.get('/' + name).body == file_bytes(served, name)
@@ -248,7 +248,7 @@ def test_mismatched_key_is_refused(certificate, rsa_certificate, site, tmp_path)
         server.start([port])
 
 
-def test_alpn_selection(served):
+def test_alpn_selects_http1_or_fails(served):
     assert own(served, alpn=['http/1.1']).stream.chosen_alpn == 'http/1.1'
     assert own(served, alpn=['nonsense', 'http/1.1']).stream.chosen_alpn == 'http/1.1'
     assert own(served, alpn=['http/1.0', 'http/1.1']).stream.chosen_alpn == 'http/1.1'
@@ -288,18 +288,18 @@ def ends_at_new_keys(served):
     return served.transport == 'ktls' and 'rekeying' not in served.server.output()
 
 
-@pytest.mark.parametrize('ask', [False, True])
-def test_key_update_between_responses(served, ask):
+@pytest.mark.parametrize('request_update', [False, True])
+def test_key_update_between_responses(served, request_update):
     """The client updates its key, with and without update_requested: every response can be decrypted."""
     client = own(served)
     for _ in range(3):
-        client.stream.key_update(ask)
-        if ask and ends_at_new_keys(served):
+        client.stream.key_update(request_update)
+        if request_update and ends_at_new_keys(served):
             assert client.at_end() and client.stream.closed, 'nothing was begun'
             return
         for name in ('one.txt', '65536.bin', '1048576.bin'):
             assert client.get('/' + name).body == file_bytes(served, name)
-    assert client.stream.generation == (3 if ask else 0)
+    assert client.stream.generation == (3 if request_update else 0)
 
 
 def test_key_update_during_a_response(served):
@@ -307,7 +307,7 @@ def test_key_update_during_a_response(served):
     client.send('GET /1048576.bin HTTP/1.1\r\nHost: localhost\r\n\r\n' * 8)
     first = client.head()
     client.stream.key_update(True)
-    assert client.take(int(first.headers['content-length'])) == file_bytes(served, '1048576.bin')
+    assert client.read_exactly(int(first.headers['content-length'])) == file_bytes(served, '1048576.bin')
     ends = ends_at_new_keys(served)
     for _ in range(7):
         if ends and client.at_end():
@@ -390,7 +390,7 @@ def test_many_requests_in_one_record(served):
 
 def test_records_byte_by_byte(served):
     """Handshake and request arrive byte by byte."""
-    class Dribble:
+    class OneByteWriter:
         def __init__(self, sock):
             self.sock = sock
 
@@ -402,7 +402,7 @@ def test_records_byte_by_byte(served):
             return getattr(self.sock, name)
     sock = socket.create_connection(('127.0.0.1', served.port), timeout=20 * server_kit.PATIENCE)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    client = http1.Client(tls13.Tls13(Dribble(sock)).handshake())
+    client = http1.Client(tls13.Tls13(OneByteWriter(sock)).handshake())
     assert client.get('/65536.bin').body == file_bytes(served, '65536.bin')
 
 
@@ -478,4 +478,4 @@ def test_max_fragment_length_is_respected(served):
 def test_host_different_from_sni(served):
     """A Host that differs from SNI selects another virtual server and is no error."""
     client = own(served)
-    assert client.ask('GET', '/one.txt', [('Host', 'other.test')]).status in (200, 421)
+    assert client.fetch('GET', '/one.txt', [('Host', 'other.test')]).status in (200, 421)

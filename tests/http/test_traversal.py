@@ -95,7 +95,7 @@ class ReconnectingClient:
     def __init__(self, served):
         self.served, self.client = served, served.connect(promoted=False)
 
-    def ask(self, target, headers=()):
+    def fetch(self, target, headers=()):
         lines = ''.join(f'{name}: {value}\r\n' for name, value in headers)
         self.client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n{lines}\r\n'.encode('utf-8'))
         response = self.client.read()
@@ -110,11 +110,11 @@ class ReconnectingClient:
 def test_every_path_is_refused(served, kind, takes):
     owner, wrong = ReconnectingClient(served), []
     for target in PATHS[kind]:
-        response = owner.ask(target, [('Accept-Encoding', takes)])
+        response = owner.fetch(target, [('Accept-Encoding', takes)])
         if response.status not in REFUSED or SECRET in response.body or b'root:' in response.body:
             wrong.append((target, response.status, response.body[:80]))
     assert not wrong, f'{len(wrong)} of {len(PATHS[kind])}: {wrong[:20]}'
-    assert owner.ask('/one.txt').body == b'this content may be served\n'
+    assert owner.fetch('/one.txt').body == b'this content may be served\n'
     owner.client.close()
 
 
@@ -123,9 +123,9 @@ def test_permitted_files_are_served(served):
     owner = ReconnectingClient(served)
     for target in ('/one.txt', '/folder/inner.txt', '/alias/inner.txt', '/captured/inner.txt', '/bare/file.txt', '/tried/?file=/one.txt',
                    '/folder/../one.txt', '/./one.txt', '//one.txt', '/%6fne.txt', '/.well-known/security.txt', '/link-precompressed.css'):
-        response = owner.ask(target, [('Accept-Encoding', 'br')])
+        response = owner.fetch(target, [('Accept-Encoding', 'br')])
         assert response.status == 200 and response.body == b'this content may be served\n', target
-    listed = owner.ask('/')
+    listed = owner.fetch('/')
     assert listed.status == 200 and b'one.txt' in listed.body
     for name in (b'.hidden', b'.git', b'.env', b'secret'):
         assert name not in listed.body

@@ -116,7 +116,7 @@ class Load:
 
     def __init__(self, server):
         self.server, self.over, self.faults, self.counts = server, threading.Event(), [], {}
-        self.threads = [threading.Thread(target=self.run, args=(name, ask)) for name, ask in
+        self.threads = [threading.Thread(target=self.run, args=(name, fetch)) for name, fetch in
                         (('http', self.http), ('https', self.https), ('http2', self.http2))]
 
     def http(self):
@@ -145,11 +145,11 @@ class Load:
         assert answers, client.goaway
         return answers
 
-    def run(self, name, ask):
+    def run(self, name, fetch):
         self.counts[name] = 0
         while not self.over.is_set():
             try:
-                answers = ask()
+                answers = fetch()
                 assert all(answer.body == b'small\n' for answer in answers), answers
                 self.counts[name] += 1
             except Exception as error:      # pylint: disable=broad-except
@@ -185,11 +185,11 @@ def replace_binary(server, text):
 def test_upgrade_under_load_fails_no_request(server):
     """Upgrades and failing upgrades under load: every request is answered, and a download and a tunnel complete in the first server."""
     server.original = os.readlink(server.binary)
-    download, talk = http1.connect(server.secure, 'user'), http1.connect(server.port)
+    download, peer = http1.connect(server.secure, 'user'), http1.connect(server.port)
     download.send('GET /big HTTP/1.1\r\nHost: localhost\r\n\r\n')
     assert download.head().status == 200
-    talk.send(HANDSHAKE)
-    assert talk.head().status == 101
+    peer.send(HANDSHAKE)
+    assert peer.head().status == 101
     with Load(server) as load:
         for _ in range(UPGRADES):
             before = server.pid()
@@ -217,10 +217,10 @@ def test_upgrade_under_load_fails_no_request(server):
         assert status == 0, messages
     assert load.faults == [] and all(count > UPGRADES for count in load.counts.values())
     assert alive(server.process.pid), 'the first server still sends'
-    talk.send('still here')
-    assert talk.take(10) == b'still here'
-    assert hashlib.sha256(download.take(len(BIG))).digest() == hashlib.sha256(BIG).digest()
-    talk.close()
+    peer.send('still here')
+    assert peer.read_exactly(10) == b'still here'
+    assert hashlib.sha256(download.read_exactly(len(BIG))).digest() == hashlib.sha256(BIG).digest()
+    peer.close()
     download.close()
     assert server.process.wait(30 * server_kit.PATIENCE) == 0
     assert http1.connect(server.port).get('/new').body == b'new'

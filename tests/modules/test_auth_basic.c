@@ -52,7 +52,7 @@ static void set_up(void)
     loopback_open(&server, SERVER);
 }
 
-static int ask(const char *path, const char *credentials)
+static int request_status(const char *path, const char *credentials)
 {
     char head[256];
 
@@ -98,8 +98,8 @@ START_TEST(passwords_are_checked)
 {
     set_up();
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        ck_assert_msg(ask(cases[i].path, cases[i].credentials) == cases[i].status, "%s %s: %d", cases[i].path,
-                      cases[i].credentials ? cases[i].credentials : "-", server.status);
+        ck_assert_msg(request_status(cases[i].path, cases[i].credentials) == cases[i].status, "%s %s: %d",
+                      cases[i].path, cases[i].credentials ? cases[i].credentials : "-", server.status);
     ck_assert_text(server.body, "open");
     ck_assert_text(loopback_field(&server, "WWW-Authenticate"),
                    "Basic realm=\"Members \\\"only\\\" \\\\ here\", charset=\"UTF-8\"");
@@ -107,9 +107,9 @@ START_TEST(passwords_are_checked)
     ck_assert(loopback_logged(&server, "user \"bob\" was not found in \""));
     ck_assert(loopback_logged(&server, "users:3: user \"old\" cannot log in: the password is stored as $1$"));
     ck_assert(loopback_logged(&server, "absent\" cannot be read (2: No such file or directory)"));
-    ask("/quoted", NULL);
+    request_status("/quoted", NULL);
     ck_assert_text(loopback_field(&server, "WWW-Authenticate"), "Basic realm=\"Members only\", charset=\"UTF-8\"");
-    ask("/of/x?realm=a\"b", NULL);
+    request_status("/of/x?realm=a\"b", NULL);
     ck_assert_text(loopback_field(&server, "WWW-Authenticate"), "Basic realm=\"a\\\"b\", charset=\"UTF-8\"");
     loopback_close(&server);
 }
@@ -129,18 +129,18 @@ static unsigned count(const char *text)
 START_TEST(password_is_checked_once)
 {
     set_up();
-    ck_assert_int_eq(ask("/twice", BAD), 401);
+    ck_assert_int_eq(request_status("/twice", BAD), 401);
     ck_assert_uint_eq(count("password mismatch"), 1);
     ck_assert_text(loopback_field(&server, "WWW-Authenticate"),
                    "Basic realm=\"Members \\\"only\\\" \\\\ here\", charset=\"UTF-8\"");
-    ck_assert_int_eq(ask("/twice", NOBODY), 401);
+    ck_assert_int_eq(request_status("/twice", NOBODY), 401);
     ck_assert_uint_eq(count("was not found"), 1);
-    ck_assert_int_eq(ask("/twice", ADA), 200);
-    ck_assert_int_eq(ask("/twice-calm", BAD), 200);
+    ck_assert_int_eq(request_status("/twice", ADA), 200);
+    ck_assert_int_eq(request_status("/twice-calm", BAD), 200);
     ck_assert_text(server.body, "open");
     ck_assert(str_starts(loopback_field(&server, "WWW-Authenticate"), STR("Basic realm=")));
     ck_assert_uint_eq(count("password mismatch"), 2);
-    ck_assert_int_eq(ask("/twice-other", BAD), 403); /* checked again for another password file */
+    ck_assert_int_eq(request_status("/twice-other", BAD), 403); /* checked again for another password file */
     ck_assert(loopback_logged(&server, "absent\" cannot be read"));
     loopback_close(&server);
 }
@@ -149,15 +149,15 @@ END_TEST
 START_TEST(changed_file_is_read_again)
 {
     set_up();
-    ck_assert_int_eq(ask("/in", ADA), 200);
+    ck_assert_int_eq(request_status("/in", ADA), 200);
     loopback_write(&server, "users", STR("# nobody\n"));
     loopback_turn(&server, 1100);
-    ck_assert_int_eq(ask("/in", ADA), 401);
-    ck_assert_int_eq(ask("/in", ADA), 401);
+    ck_assert_int_eq(request_status("/in", ADA), 401);
+    ck_assert_int_eq(request_status("/in", ADA), 401);
     loopback_write(&server, "users", STR(USERS));
-    ck_assert_int_eq(ask("/in", ADA), 200);
+    ck_assert_int_eq(request_status("/in", ADA), 200);
     loopback_turn(&server, 1100); /* the file is checked again, and no password is hashed */
-    ck_assert_int_eq(ask("/in", ADA), 200);
+    ck_assert_int_eq(request_status("/in", ADA), 200);
     loopback_close(&server);
 }
 END_TEST
@@ -169,7 +169,7 @@ START_TEST(clients_may_disconnect)
         for (unsigned i = 0; i < 6; i++)
             loopback_disconnect(&server, "GET /in HTTP/1.1\nAuthorization: " BAD, turns);
     }
-    ck_assert_int_eq(ask("/in", ADA), 200);
+    ck_assert_int_eq(request_status("/in", ADA), 200);
     loopback_close(&server);
 }
 END_TEST

@@ -67,7 +67,7 @@ static struct str decoded(void)
     return str_of(plain, sizeof(plain) - stream.avail_out);
 }
 
-static void ask(const char *line, const char *fields)
+static void send_request(const char *line, const char *fields)
 {
     char request[512];
 
@@ -126,7 +126,7 @@ START_TEST(responds_to_each_case)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct str coding, vary, etag, length;
 
-        ask(cases[i].line, cases[i].fields);
+        send_request(cases[i].line, cases[i].fields);
         ck_assert_msg(server.status == cases[i].status, "%s: %d", cases[i].line, server.status);
         coding = loopback_field(&server, "Content-Encoding");
         vary = loopback_field(&server, "Vary");
@@ -153,15 +153,15 @@ END_TEST
 START_TEST(decodes_to_the_original)
 {
     set_up(SITE);
-    ask("GET /page.html HTTP/1.1", GZIP);
+    send_request("GET /page.html HTTP/1.1", GZIP);
     ck_assert_uint_lt(server.body.length, sizeof(page) / 4);
     ck_assert(str_equal(decoded(), str_of(page, sizeof(page) - 1)));
-    ask("GET /vary/page.html HTTP/1.1", GZIP);
+    send_request("GET /vary/page.html HTTP/1.1", GZIP);
     ck_assert_text(loopback_field(&server, "Vary"), "cookie, accept-encoding");
-    ask("GET /said/page.html HTTP/1.1", GZIP);
+    send_request("GET /said/page.html HTTP/1.1", GZIP);
     ck_assert_text(loopback_field(&server, "Content-Encoding"), "compress");
     ck_assert_uint_eq(server.body.length, sizeof(page) - 1);
-    ask("GET /any/page.html HTTP/1.0", GZIP);
+    send_request("GET /any/page.html HTTP/1.0", GZIP);
     ck_assert_text(loopback_field(&server, "Content-Encoding"), "gzip");
     ck_assert_text(loopback_field(&server, "Transfer-Encoding"), "");
     ck_assert_int_eq(server.body.data[0], 0x1f);
@@ -177,27 +177,27 @@ START_TEST(etags_and_304)
     char strong[100], weak[100], request[300];
 
     set_up(SITE);
-    ask("HEAD /page.html HTTP/1.1", GZIP);
+    send_request("HEAD /page.html HTTP/1.1", GZIP);
     ck_assert_text(loopback_field(&server, "Content-Encoding"), "gzip");
     ck_assert_text(loopback_field(&server, "Content-Length"), "");
     ck_assert_text(server.body, "");
     snprintf(weak, sizeof(weak), STR_FMT, STR_ARG(loopback_field(&server, "ETag")));
-    ask("HEAD /page.html HTTP/1.1", "");
+    send_request("HEAD /page.html HTTP/1.1", "");
     snprintf(strong, sizeof(strong), STR_FMT, STR_ARG(loopback_field(&server, "ETag")));
     ck_assert_str_eq(weak + 2, strong);
     snprintf(request, sizeof(request), GZIP "\nIf-None-Match: \"x\", %s", weak);
-    ask("GET /page.html HTTP/1.1", request);
+    send_request("GET /page.html HTTP/1.1", request);
     ck_assert_int_eq(server.status, 304);
     ck_assert_text(loopback_field(&server, "ETag"), weak);
     snprintf(request, sizeof(request), GZIP "\nIf-None-Match: %s", strong);
-    ask("GET /page.html HTTP/1.1", request);
+    send_request("GET /page.html HTTP/1.1", request);
     ck_assert_int_eq(server.status, 304);
     ck_assert_text(loopback_field(&server, "ETag"), strong);
     snprintf(request, sizeof(request), GZIP "\nIf-Match: %s", weak);
-    ask("GET /page.html HTTP/1.1", request);
+    send_request("GET /page.html HTTP/1.1", request);
     ck_assert_int_eq(server.status, 412);
     snprintf(request, sizeof(request), GZIP "\nRange: bytes=0-1\nIf-Range: %s", weak);
-    ask("GET /page.html HTTP/1.1", request);
+    send_request("GET /page.html HTTP/1.1", request);
     ck_assert_int_eq(server.status, 200);
     loopback_close(&server);
 }
@@ -210,7 +210,7 @@ START_TEST(empty_bodies_are_not_encoded)
            "/none: {return: '200 \"\"'}}}}");
     loopback_write(&server, "www/empty.css", STR(""));
     for (unsigned i = 0; i < 8; i++) {
-        ask(i % 2 ? "HEAD /empty.css HTTP/1.1" : i % 4 ? "HEAD /none HTTP/1.1" : "GET /none HTTP/1.1", GZIP);
+        send_request(i % 2 ? "HEAD /empty.css HTTP/1.1" : i % 4 ? "HEAD /none HTTP/1.1" : "GET /none HTTP/1.1", GZIP);
         ck_assert_int_eq(server.status, 200);
         ck_assert_text(loopback_field(&server, "Content-Encoding"), "");
         ck_assert_text(loopback_field(&server, "Content-Length"), "0");
@@ -240,7 +240,7 @@ START_TEST(weights_types_and_order_select_the_coding)
 
         snprintf(line, sizeof(line), "GET %s HTTP/1.1", rows[i].path);
         snprintf(fields, sizeof(fields), "Accept-Encoding: %s", rows[i].takes);
-        ask(line, fields);
+        send_request(line, fields);
         ck_assert_text(loopback_field(&server, "Content-Encoding"), rows[i].coding);
         ck_assert_text(loopback_field(&server, "Vary"), "Accept-Encoding");
     }
@@ -253,10 +253,10 @@ START_TEST(precompressed_file_takes_precedence)
 {
     set_up("http: {gzip: on, brotli: on, server: {listen: 8080, root: @/www, precompressed: gzip}}");
     loopback_write(&server, "www/page.html.gz", STR("<gzip>"));
-    ask("GET /page.html HTTP/1.1", "Accept-Encoding: gzip, br");
+    send_request("GET /page.html HTTP/1.1", "Accept-Encoding: gzip, br");
     ck_assert_text(loopback_field(&server, "Content-Encoding"), "gzip");
     ck_assert_text(server.body, "<gzip>");
-    ask("GET /page.html HTTP/1.1", "Accept-Encoding: br");
+    send_request("GET /page.html HTTP/1.1", "Accept-Encoding: br");
     ck_assert_text(loopback_field(&server, "Content-Encoding"), "br");
     ck_assert_text(loopback_field(&server, "Vary"), "Accept-Encoding");
     loopback_close(&server);
@@ -269,12 +269,12 @@ START_TEST(trailers_after_encoding)
     char text[64];
 
     set_up(SITE);
-    ask("GET /trailer/page.html HTTP/1.1", GZIP);
+    send_request("GET /trailer/page.html HTTP/1.1", GZIP);
     ck_assert_text(loopback_field(&server, "Content-Encoding"), "gzip");
     ck_assert_uint_eq(decoded().length, sizeof(page) - 1);
     snprintf(text, sizeof(text), "\nX-Sent: %zu\r\n\r\n", encoded_length);
     ck_assert(str_ends(server.body, str_from(text)));
-    ask("GET /trailer/tiny.css HTTP/1.1", GZIP);
+    send_request("GET /trailer/tiny.css HTTP/1.1", GZIP);
     ck_assert_text(loopback_field(&server, "Content-Encoding"), "");
     ck_assert(str_ends(server.body, STR("\nX-Sent: 19\r\n\r\n")));
     loopback_close(&server);
@@ -287,7 +287,7 @@ START_TEST(clients_may_disconnect)
     set_up(SITE);
     for (unsigned turns = 0; turns < 12; turns++)
         loopback_disconnect(&server, "GET /page.html HTTP/1.1\nAccept-Encoding: gzip", turns);
-    ask("GET /page.html HTTP/1.1", GZIP);
+    send_request("GET /page.html HTTP/1.1", GZIP);
     ck_assert(str_equal(decoded(), str_of(page, sizeof(page) - 1)));
     loopback_close(&server);
 }

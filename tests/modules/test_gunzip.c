@@ -46,7 +46,7 @@ static void set_up(const char *configuration)
     loopback_open(&server, configuration);
 }
 
-static void ask(const char *line, const char *fields)
+static void send_request(const char *line, const char *fields)
 {
     char request[512];
 
@@ -116,7 +116,7 @@ START_TEST(responds_to_each_case)
         const char *line = cases[i].line;
         bool ended, decoded = cases[i].form == DECODED;
 
-        ask(line, cases[i].fields);
+        send_request(line, cases[i].fields);
         ck_assert_msg(server.status == cases[i].status, "%s: %d", line, server.status);
         ck_assert_msg(str_equal(loopback_field(&server, "Content-Encoding"),
                                 cases[i].form == PACKED ? STR("gzip") : STR("")),
@@ -144,11 +144,11 @@ END_TEST
 START_TEST(other_codings_are_unchanged)
 {
     set_up(SITE);
-    ask("GET /twice/page.html HTTP/1.1", "");
+    send_request("GET /twice/page.html HTTP/1.1", "");
     ck_assert_int_ge(str_search(server.head, STR("Content-Encoding: gzip")), 0);
     ck_assert_int_ge(str_search(server.head, STR("Content-Encoding: br")), 0);
     ck_assert_uint_eq(server.body.length, packed_length);
-    ask("GET /other/page.html HTTP/1.1", "");
+    send_request("GET /other/page.html HTTP/1.1", "");
     ck_assert_text(loopback_field(&server, "Content-Encoding"), "compress");
     ck_assert_uint_eq(server.body.length, sizeof(page) - 1);
     loopback_close(&server);
@@ -159,10 +159,10 @@ END_TEST
 START_TEST(body_is_encoded_again)
 {
     set_up(SITE);
-    ask("GET /br/page.html HTTP/1.1", "Accept-Encoding: br");
+    send_request("GET /br/page.html HTTP/1.1", "Accept-Encoding: br");
     ck_assert_text(loopback_field(&server, "Content-Encoding"), "br");
     ck_assert_text(loopback_field(&server, "Vary"), "Accept-Encoding");
-    ask("GET /br/page.html HTTP/1.1", "Accept-Encoding: gzip, br");
+    send_request("GET /br/page.html HTTP/1.1", "Accept-Encoding: gzip, br");
     ck_assert_text(loopback_field(&server, "Content-Encoding"), "gzip");
     ck_assert_uint_eq(server.body.length, packed_length);
     loopback_close(&server);
@@ -180,12 +180,12 @@ START_TEST(invalid_gzip_breaks_off)
         bool ended;
 
         snprintf(line, sizeof(line), "GET %s HTTP/1.1", targets[i]);
-        ask(line, "");
+        send_request(line, "");
         ck_assert_text(loopback_field(&server, "Content-Encoding"), "");
         (void)joined(&ended);
         ck_assert_msg(!ended, "%s", targets[i]);
     }
-    ask("GET /page.html HTTP/1.1", "");
+    send_request("GET /page.html HTTP/1.1", "");
     ck_assert_int_eq(server.status, 200);
     loopback_close(&server);
 }
@@ -200,29 +200,29 @@ START_TEST(etags_and_304)
     char strong[100], weak[100], request[300];
 
     set_up(SITE);
-    ask("HEAD /page.html HTTP/1.1", "");
+    send_request("HEAD /page.html HTTP/1.1", "");
     ck_assert_text(loopback_field(&server, "Content-Encoding"), "");
     ck_assert_text(loopback_field(&server, "Content-Length"), "");
     ck_assert_text(loopback_field(&server, "Accept-Ranges"), "");
     ck_assert_text(server.body, "");
     snprintf(weak, sizeof(weak), STR_FMT, STR_ARG(loopback_field(&server, "ETag")));
-    ask("HEAD /page.html HTTP/1.1", GZIP);
+    send_request("HEAD /page.html HTTP/1.1", GZIP);
     snprintf(strong, sizeof(strong), STR_FMT, STR_ARG(loopback_field(&server, "ETag")));
     ck_assert_str_eq(weak + 2, strong);
     snprintf(request, sizeof(request), "If-None-Match: \"x\\\", %s", weak);
-    ask("GET /page.html HTTP/1.1", request);
+    send_request("GET /page.html HTTP/1.1", request);
     ck_assert_int_eq(server.status, 304);
     ck_assert_text(loopback_field(&server, "ETag"), weak);
     ck_assert_text(loopback_field(&server, "Vary"), "Accept-Encoding");
     snprintf(request, sizeof(request), "If-None-Match: %s", strong);
-    ask("GET /page.html HTTP/1.1", request);
+    send_request("GET /page.html HTTP/1.1", request);
     ck_assert_int_eq(server.status, 304);
     ck_assert_text(loopback_field(&server, "ETag"), strong);
     snprintf(request, sizeof(request), "If-Match: %s", weak);
-    ask("GET /page.html HTTP/1.1", request);
+    send_request("GET /page.html HTTP/1.1", request);
     ck_assert_int_eq(server.status, 412);
     snprintf(request, sizeof(request), "Range: bytes=0-1\nIf-Range: %s", strong);
-    ask("GET /page.html HTTP/1.1", request);
+    send_request("GET /page.html HTTP/1.1", request);
     ck_assert_int_eq(server.status, 200);
     ck_assert(str_starts(loopback_field(&server, "ETag"), STR("W/")));
     loopback_close(&server);
@@ -236,7 +236,7 @@ START_TEST(clients_may_disconnect)
     set_up(SITE);
     for (unsigned turns = 0; turns < 12; turns++)
         loopback_disconnect(&server, "GET /page.html HTTP/1.1", turns);
-    ask("GET /page.html HTTP/1.1", "");
+    send_request("GET /page.html HTTP/1.1", "");
     ck_assert(str_equal(joined(&ended), str_of(page, sizeof(page) - 1)));
     loopback_close(&server);
 }

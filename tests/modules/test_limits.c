@@ -35,7 +35,7 @@ static struct loopback server;
     "      /held: {limit_conn: open 1, limit_req: zone=quick burst=9, return: 200 ok}\n"                      \
     "      /shut: {limit_conn: {also: 1}, limit_req: zone=slow burst=5, return: 200 ok}\n"
 
-static int ask(const char *path)
+static int request_status(const char *path)
 {
     char head[256];
 
@@ -47,17 +47,17 @@ static int ask(const char *path)
 START_TEST(excess_requests_are_refused)
 {
     loopback_open(&server, SERVER);
-    ck_assert_int_eq(ask("/slow?key=a"), 200);
-    ck_assert_int_eq(ask("/slow?key=a"), 429);
+    ck_assert_int_eq(request_status("/slow?key=a"), 200);
+    ck_assert_int_eq(request_status("/slow?key=a"), 429);
     ck_assert_text(loopback_field(&server, "Retry-After"), "60");
     ck_assert(loopback_logged(&server, "limiting requests, excess: 0.99") ||
               loopback_logged(&server, "limiting requests, excess: 1.000"));
     ck_assert(loopback_logged(&server, " by zone \"slow\", client: 127.0.0.1, server: "));
-    ck_assert_int_eq(ask("/slow?key=b"), 200);
-    ck_assert_int_eq(ask("/slow"), 200); /* without a key a request is not counted */
-    ck_assert_int_eq(ask("/slow"), 200);
-    ck_assert_int_eq(ask("/told?key=a"), 503);
-    ck_assert_int_eq(ask("/page?key=a"), 503);
+    ck_assert_int_eq(request_status("/slow?key=b"), 200);
+    ck_assert_int_eq(request_status("/slow"), 200); /* without a key a request is not counted */
+    ck_assert_int_eq(request_status("/slow"), 200);
+    ck_assert_int_eq(request_status("/told?key=a"), 503);
+    ck_assert_int_eq(request_status("/page?key=a"), 503);
     ck_assert_text(server.body, "busy");
     ck_assert_int_gt((int)loopback_field(&server, "Retry-After").length, 0);
     loopback_close(&server);
@@ -68,9 +68,9 @@ START_TEST(burst_is_permitted)
 {
     loopback_open(&server, SERVER);
     for (unsigned i = 0; i < 3; i++)
-        ck_assert_int_eq(ask("/burst?key=a"), 200);
-    ck_assert_int_eq(ask("/burst?key=a"), 429);
-    ck_assert_int_eq(ask("/dry?key=a"), 200);
+        ck_assert_int_eq(request_status("/burst?key=a"), 200);
+    ck_assert_int_eq(request_status("/burst?key=a"), 429);
+    ck_assert_int_eq(request_status("/dry?key=a"), 200);
     ck_assert(loopback_logged(&server, "limiting requests, dry run, excess: "));
     loopback_close(&server);
 }
@@ -80,12 +80,12 @@ END_TEST
 START_TEST(refused_request_counts_nowhere)
 {
     loopback_open(&server, SERVER);
-    ck_assert_int_eq(ask("/both?key=a&other=a"), 200);
+    ck_assert_int_eq(request_status("/both?key=a&other=a"), 200);
     for (unsigned i = 0; i < 9; i++)
-        ck_assert_int_eq(ask("/both?key=a&other=a"), 429);
+        ck_assert_int_eq(request_status("/both?key=a&other=a"), 429);
     for (unsigned i = 0; i < 5; i++)
-        ck_assert_int_eq(ask("/both?key=a"), 200);
-    ck_assert_int_eq(ask("/both?key=a"), 429);
+        ck_assert_int_eq(request_status("/both?key=a"), 200);
+    ck_assert_int_eq(request_status("/both?key=a"), 429);
     loopback_close(&server);
 }
 END_TEST
@@ -93,8 +93,8 @@ END_TEST
 START_TEST(internal_redirect_counts_once)
 {
     loopback_open(&server, SERVER);
-    ck_assert_int_eq(ask("/again?key=a"), 200);
-    ck_assert_int_eq(ask("/again?key=a"), 429);
+    ck_assert_int_eq(request_status("/again?key=a"), 200);
+    ck_assert_int_eq(request_status("/again?key=a"), 429);
     loopback_close(&server);
 }
 END_TEST
@@ -105,14 +105,14 @@ START_TEST(excess_requests_are_delayed)
 
     loopback_open(&server, SERVER);
     began = server.worker.loop.clock.monotonic_ms;
-    ck_assert_int_eq(ask("/wait?key=a"), 200);
+    ck_assert_int_eq(request_status("/wait?key=a"), 200);
     for (unsigned i = 0; i < 5; i++)
-        ck_assert_int_eq(ask("/wait?key=a"), 200);
+        ck_assert_int_eq(request_status("/wait?key=a"), 200);
     /* Six requests; the first one is not delayed. */
     ck_assert_uint_ge(server.worker.loop.clock.monotonic_ms - began, 5 * 20 - 5);
     ck_assert(loopback_logged(&server, "delaying request, excess: "));
-    ck_assert_int_eq(ask("/some?key=b"), 200);
-    ck_assert_int_eq(ask("/some?key=b"), 200);
+    ck_assert_int_eq(request_status("/some?key=b"), 200);
+    ck_assert_int_eq(request_status("/some?key=b"), 200);
     loopback_close(&server);
 }
 END_TEST
@@ -121,16 +121,16 @@ END_TEST
 START_TEST(delayed_clients_may_disconnect)
 {
     loopback_open(&server, SERVER);
-    ck_assert_int_eq(ask("/long?key=a"), 200);
+    ck_assert_int_eq(request_status("/long?key=a"), 200);
     loopback_disconnect(&server, "GET /long?key=a HTTP/1.1", 4);
     loopback_turn(&server, 20);
     ck_assert_uint_eq(server.worker.connections, 0);
-    ck_assert_int_eq(ask("/burst?key=zzz"), 200);
+    ck_assert_int_eq(request_status("/burst?key=zzz"), 200);
     loopback_close(&server); /* with nothing in flight */
 }
 END_TEST
 
-static void begin(const char *head)
+static void open_request(const char *head)
 {
     int fd = loopback_connect(&server);
 
@@ -142,12 +142,12 @@ static void begin(const char *head)
 START_TEST(open_requests_are_limited)
 {
     loopback_open(&server, SERVER);
-    ck_assert_int_eq(ask("/shut?key=a&other=x"), 200);
-    begin("GET /shut?key=a&other=x HTTP/1.1\r\nHost: a\r\n\r\n");
-    ck_assert_int_eq(ask("/two?key=c&other=x"), 429);
+    ck_assert_int_eq(request_status("/shut?key=a&other=x"), 200);
+    open_request("GET /shut?key=a&other=x HTTP/1.1\r\nHost: a\r\n\r\n");
+    ck_assert_int_eq(request_status("/two?key=c&other=x"), 429);
     ck_assert(loopback_logged(&server, "limiting connections by zone \"also\", client: 127.0.0.1"));
-    ck_assert_int_eq(ask("/two?key=c&other=y"), 200);
-    ck_assert_int_eq(ask("/two?key=c&other=y"), 200); /* neither a refused nor a completed request remains counted */
+    ck_assert_int_eq(request_status("/two?key=c&other=y"), 200);
+    ck_assert_int_eq(request_status("/two?key=c&other=y"), 200); /* refused and completed requests do not count */
     loopback_close(&server);
 }
 END_TEST

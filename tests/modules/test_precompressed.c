@@ -31,7 +31,7 @@ static void set_up(const char *configuration)
     loopback_open(&server, configuration);
 }
 
-static void ask(const char *path, const char *takes)
+static void send_request(const char *path, const char *takes)
 {
     char request[512];
 
@@ -89,7 +89,7 @@ static void answers_each_case(const char *configuration)
 {
     set_up(configuration);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        ask(cases[i].path, cases[i].takes);
+        send_request(cases[i].path, cases[i].takes);
         ck_assert_msg(server.status == cases[i].status, "%s %s: %d", cases[i].path, cases[i].takes,
                       server.status);
         ck_assert_text(loopback_field(&server, "Content-Encoding"), cases[i].coding);
@@ -162,34 +162,34 @@ START_TEST(gzip_static_serves_the_gz_file)
 {
     set_up("http: {server: {listen: 8080, root: @/www, gzip_static: on, location: {/: {}, "
            "/folder/: {gzip_static: off, precompressed: [br]}}}}");
-    ask("/a.css", "br, gzip");
+    send_request("/a.css", "br, gzip");
     ck_assert_text(server.body, "<gzip>");
-    ask("/a.css", "br");
+    send_request("/a.css", "br");
     ck_assert_text(server.body, "0123456789");
     ck_assert_text(loopback_field(&server, "Vary"), "Accept-Encoding");
-    ask("/folder/", "br");
+    send_request("/folder/", "br");
     ck_assert_text(server.body, "<index>");
-    ask("/alone.css", "gzip");
+    send_request("/alone.css", "gzip");
     ck_assert_text(server.body, "<gzip>");
-    ask("/alone.css", "identity");
+    send_request("/alone.css", "identity");
     ck_assert_int_eq(server.status, 404);
     loopback_request(&server, "POST /alone.css HTTP/1.1\nAccept-Encoding: gzip\nContent-Length: 0");
     ck_assert_int_eq(server.status, 404);
     loopback_close(&server);
     set_up("http: {server: {listen: 8080, root: @/www, gzip_static: always, precompressed: br}}");
-    ask("/a.css", "");
+    send_request("/a.css", "");
     ck_assert_text(server.body, "<gzip>");
     ck_assert_text(loopback_field(&server, "Content-Encoding"), "gzip");
-    ask("/a.css", "br");
+    send_request("/a.css", "br");
     ck_assert_text(server.body, "<br>");
-    ask("/a.css", "zstd");
+    send_request("/a.css", "zstd");
     ck_assert_text(server.body, "<gzip>");
-    ask("/a.css", "gzip");
+    send_request("/a.css", "gzip");
     ck_assert_text(server.body, "<gzip>");
-    ask("/alone.css", "");
+    send_request("/alone.css", "");
     ck_assert_text(server.body, "<gzip>");
     ck_assert_text(loopback_field(&server, "Content-Encoding"), "gzip");
-    ask("/neither.css", "");
+    send_request("/neither.css", "");
     ck_assert_int_eq(server.status, 404);
     loopback_close(&server);
 }
@@ -199,11 +199,11 @@ END_TEST
 START_TEST(disabled_by_off)
 {
     set_up("http: {precompressed: [br], server: {listen: 8080, root: @/www, precompressed: off}}");
-    ask("/a.css", "br, gzip");
+    send_request("/a.css", "br, gzip");
     ck_assert_text(server.body, "0123456789");
     ck_assert_text(loopback_field(&server, "Content-Encoding"), "");
     ck_assert_text(loopback_field(&server, "Vary"), "");
-    ask("/alone.css", "gzip");
+    send_request("/alone.css", "gzip");
     ck_assert_int_eq(server.status, 404);
     loopback_close(&server);
 }
@@ -216,15 +216,15 @@ START_TEST(aliases_and_error_pages)
            "location: {"
            "= /one: {alias: @/www/a.css}, /many/: {alias: @/www/}, '~ ^/x/(.*)$': {alias: @/www/$1}, "
            "/try: {try_files: /none.css /a.css}}}}");
-    ask("/one", "br");
+    send_request("/one", "br");
     ck_assert_text(server.body, "<br>");
-    ask("/many/a.css", "br");
+    send_request("/many/a.css", "br");
     ck_assert_text(server.body, "<br>");
-    ask("/x/a.css", "br");
+    send_request("/x/a.css", "br");
     ck_assert_text(server.body, "<br>");
-    ask("/try", "br");
+    send_request("/try", "br");
     ck_assert_text(server.body, "none");
-    ask("/nowhere", "br");
+    send_request("/nowhere", "br");
     ck_assert_int_eq(server.status, 404);
     ck_assert_text(server.body, "<br>");
     ck_assert_text(loopback_field(&server, "Content-Encoding"), "br");
@@ -244,7 +244,7 @@ START_TEST(clients_may_disconnect)
         loopback_disconnect(&server, "GET /a.css HTTP/1.1\nAccept-Encoding: gzip, br, zstd", turns);
     for (unsigned turns = 0; turns < 6; turns++)
         loopback_disconnect(&server, "GET /neither.css HTTP/1.1\nAccept-Encoding: gzip, br, zstd", turns);
-    ask("/a.css", "gzip");
+    send_request("/a.css", "gzip");
     ck_assert_text(server.body, "<gzip>");
     loopback_close(&server);
 }
@@ -264,12 +264,12 @@ START_TEST(etags_by_hash)
     set_up("http: {server: {listen: 8080, root: @/www, precompressed: [gz], etag: hash}}");
     char etag[100], request[300];
 
-    ask("/a.css", "gzip");
+    send_request("/a.css", "gzip");
     snprintf(etag, sizeof(etag), STR_FMT, STR_ARG(loopback_field(&server, "ETag")));
-    ask("/a.css", "");
+    send_request("/a.css", "");
     ck_assert(!str_equal(loopback_field(&server, "ETag"), str_from(etag)));
     snprintf(request, sizeof(request), "gzip\nIf-None-Match: %s", etag);
-    ask("/a.css", request);
+    send_request("/a.css", request);
     ck_assert_int_eq(server.status, 304);
     loopback_close(&server);
 }

@@ -46,7 +46,7 @@ static const char *sum_of(const char *text, const EVP_MD *kind, bool url)
 }
 
 /* The time of expiry comes first in the signed text, as SERVER configures it. */
-static int ask(const char *path, const char *expires, const char *signed_as, const EVP_MD *kind, bool url)
+static int request_status(const char *path, const char *expires, const char *signed_as, const EVP_MD *kind, bool url)
 {
     char text[256], head[512];
 
@@ -62,27 +62,27 @@ static int ask(const char *path, const char *expires, const char *signed_as, con
 START_TEST(variables_follow_signature_and_expiry)
 {
     loopback_open(&server, SERVER);
-    ask("/told", LATER, "/told", EVP_sha256(), true);
+    request_status("/told", LATER, "/told", EVP_sha256(), true);
     ck_assert_text(server.body, "[1 " LATER "]");
-    ask("/told", LATER, "/told", EVP_sha256(), false);
+    request_status("/told", LATER, "/told", EVP_sha256(), false);
     ck_assert_text(server.body, "[1 " LATER "]");
-    ask("/told", GONE, "/told", EVP_sha256(), true);
+    request_status("/told", GONE, "/told", EVP_sha256(), true);
     ck_assert_text(server.body, "[0 " GONE "]");
-    ask("/told", LATER, "/tolD", EVP_sha256(), true);
+    request_status("/told", LATER, "/tolD", EVP_sha256(), true);
     ck_assert_text(server.body, "[ " LATER "]");
-    ask("/told", LATER, "/told", EVP_md5(), true);
+    request_status("/told", LATER, "/told", EVP_md5(), true);
     ck_assert_text(server.body, "[ " LATER "]");
-    ask("/told", "soon", "/told", EVP_sha256(), true);
+    request_status("/told", "soon", "/told", EVP_sha256(), true);
     ck_assert_text(server.body, "[ soon]");
-    ask("/told/old", LATER, "/told/old", EVP_md5(), true);
+    request_status("/told/old", LATER, "/told/old", EVP_md5(), true);
     ck_assert_text(server.body, "[1]");
-    ask("/told/old", LATER, "/told/old", EVP_sha256(), true);
+    request_status("/told/old", LATER, "/told/old", EVP_sha256(), true);
     ck_assert_text(server.body, "[]");
-    ask("/ever", "", "/ever", EVP_sha256(), true);
+    request_status("/ever", "", "/ever", EVP_sha256(), true);
     ck_assert_text(server.body, "[1]");
-    ask("/self", LATER, "/self", EVP_md5(), true);
+    request_status("/self", LATER, "/self", EVP_md5(), true);
     ck_assert_text(server.body, "[]");
-    ask("/none", LATER, "/none", EVP_sha256(), true);
+    request_status("/none", LATER, "/none", EVP_sha256(), true);
     ck_assert_text(server.body, "[]");
     loopback_close(&server);
 }
@@ -95,9 +95,9 @@ START_TEST(signature_and_expiry_decide)
                                       "/file?sum=%00&expires=" LATER};
 
     loopback_open(&server, SERVER);
-    ck_assert_int_eq(ask("/file", LATER, "/file", EVP_sha256(), true), 200);
-    ck_assert_int_eq(ask("/file", GONE, "/file", EVP_sha256(), true), 410);
-    ck_assert_int_eq(ask("/file", LATER, "/other", EVP_sha256(), true), 403);
+    ck_assert_int_eq(request_status("/file", LATER, "/file", EVP_sha256(), true), 200);
+    ck_assert_int_eq(request_status("/file", GONE, "/file", EVP_sha256(), true), 410);
+    ck_assert_int_eq(request_status("/file", LATER, "/other", EVP_sha256(), true), 403);
     ck_assert(loopback_logged(&server, "secure_link: the URL has expired"));
     ck_assert(loopback_logged(&server, "secure_link: the signature is missing or invalid"));
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -107,10 +107,10 @@ START_TEST(signature_and_expiry_decide)
         loopback_request(&server, head);
         ck_assert_msg(server.status == 403, "%s: %d", bad[i], server.status);
     }
-    ck_assert_int_eq(ask("/when", LATER, "/when", EVP_sha256(), true), 200);
-    ck_assert_int_eq(ask("/when", LATER, "/when/", EVP_sha256(), true), 403);
-    ck_assert_int_eq(ask("/any", LATER, "/any", EVP_sha256(), true), 200);
-    ck_assert_int_eq(ask("/any", GONE, "/any", EVP_sha256(), true), 403);
+    ck_assert_int_eq(request_status("/when", LATER, "/when", EVP_sha256(), true), 200);
+    ck_assert_int_eq(request_status("/when", LATER, "/when/", EVP_sha256(), true), 403);
+    ck_assert_int_eq(request_status("/any", LATER, "/any", EVP_sha256(), true), 200);
+    ck_assert_int_eq(request_status("/any", GONE, "/any", EVP_sha256(), true), 403);
     loopback_close(&server);
 }
 END_TEST
@@ -119,11 +119,11 @@ END_TEST
 START_TEST(redirect_keeps_the_signed_uri)
 {
     loopback_open(&server, SERVER);
-    ck_assert_int_eq(ask("/page", LATER, "/page", EVP_sha256(), true), 200);
+    ck_assert_int_eq(request_status("/page", LATER, "/page", EVP_sha256(), true), 200);
     ck_assert_text(server.body, "shown");
-    ck_assert_int_eq(ask("/page", LATER, "/shown", EVP_sha256(), true), 403);
-    ck_assert_int_eq(ask("/shown", LATER, "/page", EVP_sha256(), true), 403);
-    ck_assert_int_eq(ask("/shown", LATER, "/shown", EVP_sha256(), true), 200);
+    ck_assert_int_eq(request_status("/page", LATER, "/shown", EVP_sha256(), true), 403);
+    ck_assert_int_eq(request_status("/shown", LATER, "/page", EVP_sha256(), true), 403);
+    ck_assert_int_eq(request_status("/shown", LATER, "/shown", EVP_sha256(), true), 200);
     loopback_close(&server);
 }
 END_TEST

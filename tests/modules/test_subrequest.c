@@ -186,7 +186,7 @@ static void set_up(void)
                            "    location: {/inside: {internal: on}}\n");
 }
 
-static void ask(const char *path)
+static void send_request(const char *path)
 {
     char head[128];
 
@@ -221,7 +221,7 @@ START_TEST(subrequest_is_routed)
 {
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         set_up();
-        ask(cases[i].path);
+        send_request(cases[i].path);
         ck_assert_msg(server.status == cases[i].status, "%s: %d", cases[i].path, server.status);
         if (cases[i].body)
             ck_assert_text(server.body, cases[i].body);
@@ -234,7 +234,7 @@ START_TEST(subrequest_is_routed)
 }
 END_TEST
 
-static int begin(const char *path)
+static int open_request(const char *path)
 {
     char head[128];
     int fd = loopback_connect(&server);
@@ -276,7 +276,7 @@ START_TEST(subrequest_may_be_pending)
     int fd;
 
     set_up();
-    fd = begin("/ask/later");
+    fd = open_request("/ask/later");
     ck_assert_uint_eq(seen.notified, 0);
     seen.pending->response.status = 204;
     exchange_resume(seen.pending, OUTCOME_RESPONDED);
@@ -297,7 +297,7 @@ START_TEST(subrequest_ends_with_its_parent)
         int fd;
 
         set_up();
-        fd = begin(paths[i / 2]);
+        fd = open_request(paths[i / 2]);
         if (i % 2)
             connection_abort_all(&server.worker);
         leave(fd);
@@ -314,7 +314,7 @@ START_TEST(parent_ends_before_its_subrequest)
     int fd;
 
     set_up();
-    fd = begin("/throw/later");
+    fd = open_request("/throw/later");
     ck_assert_int_eq(receive_status(fd), 204);
     ck_assert_uint_eq(seen.finished, 1);
     ck_assert(!list_empty(&server.worker.orphaned_subrequests));
@@ -338,7 +338,7 @@ START_TEST(subrequest_ends_with_the_worker)
     int fd;
 
     set_up();
-    fd = begin("/throw/later");
+    fd = open_request("/throw/later");
     ck_assert_int_eq(receive_status(fd), 204);
     close(fd);
     loopback_turn(&server, 20);

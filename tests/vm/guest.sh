@@ -57,12 +57,12 @@ part limits test_system_limits.py
 
 echo "$modprobe" >/proc/sys/kernel/modprobe
 shopt -s extglob
-parallel peers test_{cold,hostile,keys,slow}.py
-parallel proof test_!(without_*|system_limits|endings|figure|cold|hostile|keys|slow).py
-parallel endings test_endings.py
+parallel peers test_{page_cache,hostile,keys,slow}.py
+parallel proof test_!(without_*|system_limits|connection_close|figure|page_cache|hostile|keys|slow).py
+parallel connections test_connection_close.py
 export SLUICE_TRANSPORTS=ktls
 parallel sample @sample.txt
-for file in ../http/test_!(endings).py; do
+for file in ../http/test_!(connection_close).py; do
     name=${file##*/test_}
     parallel "http_${name%.py}" "$file"
 done

@@ -147,7 +147,7 @@ def main():
     parser.add_argument('version', metavar='VERSION', help='a version that fetch.py has downloaded')
     parser.add_argument('sluice', metavar='SLUICE', help='the server binary')
     parser.add_argument('rest', metavar='PARTS [PYTEST_ARGUMENT...]', nargs=argparse.REMAINDER,
-                        help='a part or several ("endings|http"), then arguments for pytest')
+                        help='a part or several ("connections|http"), then arguments for pytest')
     options = parser.parse_args()
     build, version, sluice = os.path.abspath(options.build), options.version, os.path.abspath(options.sluice)
     kernel = os.path.join(build, 'vm', version, 'kernel')

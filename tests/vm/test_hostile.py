@@ -20,7 +20,7 @@ def test_hostile_action_ends_its_own_connection_only(start, www, loop, name):
     head = other.head()
     before = len(hostile_tls.lines(server))
     client.send('GET /16m HTTP/1.1\r\nHost: localhost\r\n\r\n')
-    client.take(1 << 20)
+    client.read_exactly(1 << 20)
     assert kernel.counters()['TlsTxSw'] - promoted == 2
     try:
         action(client.stream)
@@ -30,7 +30,7 @@ def test_hostile_action_ends_its_own_connection_only(start, www, loop, name):
     assert not client.stream.closed, 'an interrupted response must not look complete'
     client.close()
     assert words in hostile_tls.only_line(server, before)
-    assert sha256(other.take(int(head.headers['content-length']))) == www['8m']
+    assert sha256(other.read_exactly(int(head.headers['content-length']))) == www['8m']
     assert sha256(other.get('/1m').body) == www['1m']
     other.close()
     assert kernel.counters()['TlsTxSw'] - promoted == 2 and kernel.counters()['TlsRxSw'] == 0

@@ -65,16 +65,16 @@ def test_rule_20_kernel_encrypts_large_body(connect, www, loop, suite, name):
     server, port, client = connect(suite=suite)
     before = kernel.idle_counters()
     small, large = f'/1k?h2-{loop}-{suite}', f'/{name}?h2-{loop}-{suite}'
-    assert sha256(client.ask(small).body) == www['1k']
+    assert sha256(client.fetch(small).body) == www['1k']
     assert kernel.counters()['TlsTxSw'] == before['TlsTxSw'], '1 KiB must not be promoted'
     assert path_of(server, small) == ('user', 'small', 0)
-    assert sha256(client.ask(large).body) == www[name]
+    assert sha256(client.fetch(large).body) == www[name]
     after = kernel.counters()
     assert after['TlsTxSw'] - before['TlsTxSw'] == 1 and after['TlsCurrTxSw'] == 1
     assert after['TlsRxSw'] == 0, 'the kernel never decrypts'
     assert_by_kernel(server, large, SIZES[name])
     assert sequence(server, port, client) == len(client.sock.records)
-    assert sha256(client.ask('/1k').body) == www['1k'], 'a small response after the promotion'
+    assert sha256(client.fetch('/1k').body) == www['1k'], 'a small response after the promotion'
     assert sequence(server, port, client) == len(client.sock.records)
     assert kernel.counters()['TlsTxSw'] - before['TlsTxSw'] == 1, 'one connection, one promotion'
 
@@ -116,10 +116,10 @@ def test_ktls_off_promotes_nothing(connect, www, loop):
 def traced_transfer(connect, ktls, www, path):
     """Traces one response of 2 MiB; returns the bytes by system call, the trace, and the descriptor."""
     server, port, client = connect(ktls)
-    client.ask('/1k')
+    client.fetch('/1k')
     pid, number = kernel.server_socket(server.processes(), port, client.sock.getsockname()[1])
     strace = kernel.Strace(pid, str(path))
-    body = client.ask('/2m').body
+    body = client.fetch('/2m').body
     trace = strace.stop()
     assert sha256(body) == www['2m']
     return kernel.bytes_by_call(trace, number), trace, number
@@ -166,7 +166,7 @@ def test_rule_09_key_update_in_the_middle(connect, www, loop):
     assert [sha256(response.body) for response in responses] == [www['8m'], www['2m']]
     assert client.sock.generation == (1 if ACCEPTS_NEW_KEYS else 0)
     if ACCEPTS_NEW_KEYS:
-        assert sha256(client.ask('/1m').body) == www['1m']
+        assert sha256(client.fetch('/1m').body) == www['1m']
         return
     client.to_end()
     assert client.goaway and client.goaway[-1][1] == http2.NO_ERROR
@@ -187,7 +187,7 @@ def test_reset_in_the_middle_of_a_body(connect, www, loop):
     row = row_of(server, target)
     assert row['tls_path'] == 'ktls-mapped'
     assert 1 << 20 < int(row['bytes_zero_copy']) < 16 << 20
-    assert sha256(client.ask('/1m').body) == www['1m']
+    assert sha256(client.fetch('/1m').body) == www['1m']
     assert sequence(server, port, client) == len(client.sock.records)
     assert kernel.counters()['TlsTxSw'] - before == 1
 
@@ -204,4 +204,4 @@ def test_connection_cut_in_the_middle_of_a_body(connect, www, loop):
         assert row_of(server, target)['tls_path'] == 'ktls-mapped'
     assert kernel.idle_counters()['TlsTxSw'] - before['TlsTxSw'] == 1
     _, _, other = connect()
-    assert sha256(other.ask('/1m').body) == www['1m']
+    assert sha256(other.fetch('/1m').body) == www['1m']

@@ -51,11 +51,11 @@ def test_rule_09_answer_precedes_the_rest_of_the_body(start, www, loop):
     client = http1.connect(port, 'own', suites=['TLS_AES_128_GCM_SHA256'], timeout=300, receive_buffer=65536)
     client.send('GET /16m HTTP/1.1\r\nHost: localhost\r\n\r\n')
     head = client.head()
-    digest = hashlib.sha256(client.take(1 << 20))
+    digest = hashlib.sha256(client.read_exactly(1 << 20))
     client.stream.key_update(True)
-    digest.update(client.take(8 << 20))
+    digest.update(client.read_exactly(8 << 20))
     assert client.stream.generation == (1 if ACCEPTS_NEW_KEYS else 0)
-    digest.update(client.take(int(head.headers['content-length']) - (9 << 20)))
+    digest.update(client.read_exactly(int(head.headers['content-length']) - (9 << 20)))
     assert digest.hexdigest() == www['16m']
     if ACCEPTS_NEW_KEYS:
         assert sha256(client.get('/1m').body) == www['1m']

@@ -11,7 +11,7 @@ PAGE = {'= /status': {'status': 'on'}}
 
 def connect(port, suite):
     if suite in tls12.SUITES:
-        return http1.Client(tls12.Tap(port, suite, timeout=300))
+        return http1.Client(tls12.RecordingConnection(port, suite, timeout=300))
     return http1.connect(port, 'own', suites=[suite], timeout=300)
 
 
@@ -38,7 +38,7 @@ def not_promoted(port):
     """Requests that must not be counted: small responses, HEAD of a large file, a small range of it, and a handshake without a request."""
     client = http1.connect(port, 'own', timeout=300)
     assert client.get('/63k').status == 200
-    assert client.ask('HEAD', '/8m').status == 200
+    assert client.fetch('HEAD', '/8m').status == 200
     assert client.get('/8m', Range='bytes=1-65535').status == 206
     client.close()
     http1.connect(port, 'own', timeout=300).close()

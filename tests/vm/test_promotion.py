@@ -161,7 +161,7 @@ def test_rule_01_tx_only(start, loop, suite):
     _, port = start(loop, 'on')
     client = open_connection(port, suite)
     for _ in range(2):
-        assert client.ask('POST', '/1k', body=bytes(16000)).status == 405
+        assert client.fetch('POST', '/1k', body=bytes(16000)).status == 405
         assert client.get('/64k').status == 200
     counters = kernel.counters()
     assert counters['TlsTxSw'] > 0 and counters['TlsCurrTxSw'] > 0

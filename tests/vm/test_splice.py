@@ -21,10 +21,10 @@ def sha256(body):
 
 
 def answers(size):
-    def script(talk):
-        talk.read_body()
-        talk.send(f'HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n')
-        talk.send(BODY[:size])
+    def script(peer):
+        peer.read_body()
+        peer.send(f'HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n')
+        peer.send(BODY[:size])
         return True
     return script
 
@@ -64,7 +64,7 @@ def test_rule_20_kernel_encrypts_spliced_body(proxy, loop, suite):
     assert (row['tls_path'], row['tls_path_reason']) == ('ktls-splice', 'ok')
     assert SIZE - 32768 <= int(row['bytes_zero_copy']) <= SIZE
     assert sha256(client.get('/1k').body) == sha256(BODY[:1024]), 'the connection continues'
-    again = client.ask('GET', '/2m', [('Connection', 'close')])
+    again = client.fetch('GET', '/2m', [('Connection', 'close')])
     assert sha256(again.body) == sha256(BODY[:SIZE])
     assert client.at_end() and client.stream.closed, 'close_notify follows'
     client.close()

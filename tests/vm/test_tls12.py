@@ -14,7 +14,7 @@ def sha256(body):
 def test_rule_07_tls12_nonces_continue_in_the_kernel(start, www, loop, suite):
     server, port = start(loop, 'on')
     before = kernel.counters()
-    tap = tls12.Tap(port, suite, timeout=300)
+    tap = tls12.RecordingConnection(port, suite, timeout=300)
     client = http1.Client(tap)
     target = f'/2m?{loop}-{suite}'
     for _ in range(3):

@@ -15,13 +15,13 @@
 
 static struct kit kit;
 
-static void start(int index, int buffer)
+static void open_wire(int index, int buffer)
 {
     kit_prepare(&kit, index / transport_count, &transports[index % transport_count]);
     kit_open(&kit, buffer);
 }
 
-static void plan(int fd, size_t length)
+static void plan_response(int fd, size_t length)
 {
     kit_plan_bytes(&kit, STR("HEAD"));
     kit_plan_file(&kit, fd, 0, length);
@@ -35,8 +35,8 @@ START_TEST(rule_15_orderly_close_with_a_slow_reader)
 {
     int fd = kit_file(150000);
 
-    start(_i, 4096);
-    plan(fd, 150000);
+    open_wire(_i, 4096);
+    plan_response(fd, 150000);
     kit.close_after = true;
     kit.read_max = 3000;
     kit_client_send(&kit, "GET\n");
@@ -53,7 +53,7 @@ END_TEST
 /* The response and the close are requested in the same iteration. */
 START_TEST(orderly_close_with_the_response)
 {
-    start(_i, 0);
+    open_wire(_i, 0);
     kit_until_open(&kit);
     kit_plan_bytes(&kit, STR("only this"));
     kit.close_after = true;
@@ -70,8 +70,8 @@ START_TEST(truncated_file_aborts_the_response)
 {
     int fd = kit_file(2000000);
 
-    start(_i, 4096);
-    plan(fd, 2000000);
+    open_wire(_i, 4096);
+    plan_response(fd, 2000000);
     kit.read_max = 20000;
     kit_client_send(&kit, "GET\n");
     kit_run_until_received(&kit, 10000);
@@ -94,8 +94,8 @@ START_TEST(unreadable_file_aborts_the_response)
 {
     int fd = open("/dev/null", O_WRONLY);
 
-    start(_i, 0);
-    plan(fd, 1000);
+    open_wire(_i, 0);
+    plan_response(fd, 1000);
     kit_client_send(&kit, "GET\n");
     kit_until_closed(&kit);
     ck_assert_int_ne(kit.end, WIRE_CLOSE_ORDERLY);
@@ -120,7 +120,7 @@ static void until_moment(int moment, int fd)
 {
     bool sent = false;
 
-    plan(fd, 1000000);
+    plan_response(fd, 1000000);
     for (int i = 0; i < 4 * moment * moment && !kit.closed; i++) {
         kit_turn(&kit);
         if (kit.opened && kit.client_connected && !sent) {
@@ -134,7 +134,7 @@ START_TEST(reset_at_every_moment)
 {
     int fd = kit_file(1000000);
 
-    start(_i % (transport_count * backend_count()), 4096);
+    open_wire(_i % (transport_count * backend_count()), 4096);
     kit.read_max = 5000;
     until_moment(_i / (transport_count * backend_count()), fd);
     reset_client();
@@ -149,7 +149,7 @@ START_TEST(timeout_at_every_moment)
 {
     int fd = kit_file(1000000);
 
-    start(_i % (transport_count * backend_count()), 4096);
+    open_wire(_i % (transport_count * backend_count()), 4096);
     kit.read_max = 5000;
     until_moment(_i / (transport_count * backend_count()), fd);
     wire_close(&kit.wire, WIRE_CLOSE_TIMEOUT);
@@ -168,8 +168,8 @@ START_TEST(orderly_close_times_out)
 {
     int fd = kit_file(1000000);
 
-    start(_i, 4096);
-    plan(fd, 1000000);
+    open_wire(_i, 4096);
+    plan_response(fd, 1000000);
     kit.read_max = 1;
     kit_client_send(&kit, "GET\n");
     for (int i = 0; i < 20; i++)
@@ -192,7 +192,7 @@ START_TEST(lingering_is_bounded)
     static char junk[65536];
     size_t sent = 0;
 
-    start(_i, 0);
+    open_wire(_i, 0);
     kit_until_open(&kit);
     wire_close(&kit.wire, WIRE_CLOSE_ORDERLY);
     while (!kit.closed && sent < 4 * (size_t)LIMIT_LINGERING_BYTES) {
@@ -212,7 +212,7 @@ END_TEST
 /* The wire reports the end of the peer's stream once, whether close_notify or only FIN ends it. */
 START_TEST(end_of_the_peer_is_reported_once)
 {
-    start(_i, 0);
+    open_wire(_i, 0);
     kit_until_open(&kit);
     if (kit.client && _i % 2)
         SSL_shutdown(kit.client);
@@ -322,14 +322,14 @@ START_TEST(rule_17_response_not_in_page_cache)
     ck_assert_int_eq(write(fd, kit_pattern(), KIT_PATTERN), KIT_PATTERN);
     fsync(fd);
     posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-    start(_i, 0);
-    plan(fd, KIT_PATTERN);
+    open_wire(_i, 0);
+    plan_response(fd, KIT_PATTERN);
     kit_client_send(&kit, "GET\n");
     kit_run_until_received(&kit, KIT_PATTERN + 4);
     ck_assert_uint_eq(kit.got_length, KIT_PATTERN + 4);
     ck_assert_mem_eq(kit.got + 4, kit_pattern(), KIT_PATTERN);
     posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-    plan(fd, KIT_PATTERN); /* the close below may occur during a read */
+    plan_response(fd, KIT_PATTERN); /* the close below may occur during a read */
     kit_client_send(&kit, "GET\n");
     for (int i = 0; i < 3; i++)
         kit_turn(&kit);

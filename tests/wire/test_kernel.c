@@ -21,7 +21,7 @@ static void client_secret(const SSL *client, const char *line)
 }
 
 /* `records_per_key` 0: the default. Returns false if the kernel lacks the cipher. */
-static bool start(int index, uint64_t records_per_key)
+static bool open_wire(int index, uint64_t records_per_key)
 {
     const struct transport *transport = &transports[1 + index % SUITES];
 
@@ -47,7 +47,7 @@ static void fetch(int fd, size_t length)
     ck_assert_mem_eq(kit.got + before, kit_pattern(), length);
 }
 
-static void finish(void)
+static void close_wire(void)
 {
     wire_close(&kit.wire, WIRE_CLOSE_ORDERLY);
     kit_until_closed(&kit);
@@ -65,7 +65,7 @@ START_TEST(rule_09_key_update_during_a_body)
     int fd = kit_file(BODY);
     bool renewable = support.rekey;
 
-    if (!start(_i / 3 * SUITES + _i % 3, 0))
+    if (!open_wire(_i / 3 * SUITES + _i % 3, 0))
         return;
     fetch(fd, 100000);
     ck_assert_uint_eq(kit.counters.promotions, 1);
@@ -86,7 +86,7 @@ START_TEST(rule_09_key_update_during_a_body)
         ck_assert_uint_eq(kit.counters.rekeyings, 3);
     }
     ck_assert_uint_eq(kit.ending, renewable ? 0 : 1);
-    finish();
+    close_wire();
     ck_assert_uint_eq(next_keys, renewable ? 3 : 0);
     close(fd);
 }
@@ -98,7 +98,7 @@ START_TEST(rule_10_key_is_replaced_before_its_limit)
     int fd = kit_file(BODY);
     bool renewable;
 
-    if (!start(_i, 100))
+    if (!open_wire(_i, 100))
         return;
     renewable = support.rekey && kit.transport->version == TLS1_3_VERSION;
     kit_until_open(&kit);
@@ -121,7 +121,7 @@ START_TEST(rule_10_key_is_replaced_before_its_limit)
         ck_assert_uint_le(kit.counters.rekeyings, 8); /* the wire uses the kernel's record number, not an estimate */
         ck_assert_uint_eq(next_keys, kit.counters.rekeyings);
         ck_assert_uint_eq(kit.ending, 0);
-        finish();
+        close_wire();
     }
     close(fd);
 }

@@ -21,7 +21,7 @@ static struct kit kit;
 
 enum { SUITES_1_3 = 3, BODY = 2000000 };
 
-static void start(int backend, const struct transport *transport, bool kernel_there)
+static void open_wire(int backend, const struct transport *transport, bool kernel_there)
 {
     memset(&kernel, 0, sizeof kernel);
     kernel.counted = UINT64_MAX;
@@ -35,7 +35,7 @@ static void start(int backend, const struct transport *transport, bool kernel_th
  * Requests the file. Returns when the kernel has begun to send it. From here on the client reads the socket without
  * TLS.
  */
-static void begin(int fd, size_t length)
+static void begin_body(int fd, size_t length)
 {
     kit_until_open(&kit);
     for (int i = 0; i < 5; i++)
@@ -89,11 +89,11 @@ START_TEST(rule_09_kernel_accepts_the_next_key)
 {
     int fd = kit_file(BODY);
 
-    start(_i / SUITES_1_3, &transports[1 + _i % SUITES_1_3], true);
+    open_wire(_i / SUITES_1_3, &transports[1 + _i % SUITES_1_3], true);
     kit.support.rekey = true;
     kit_open(&kit, 4096);
     kit.read_max = 5000;
-    begin(fd, BODY);
+    begin_body(fd, BODY);
     kernel.control_eagain = 2;
     for (int round = 0; round < 3; round++) {
         request_key_update();
@@ -129,10 +129,10 @@ START_TEST(rule_09_open_record_precedes_the_answer)
     const struct chunk chunk = {.kind = CHUNK_BYTES, .bytes = STR("open")};
     int fd = kit_file(BODY);
 
-    start(_i, &transports[1], true);
+    open_wire(_i, &transports[1], true);
     kit.support.rekey = true;
     kit_open(&kit, 0);
-    begin(fd, BODY);
+    begin_body(fd, BODY);
     kit_run_until_received(&kit, BODY);
     while (wire_room(&kit.wire) == 0)
         kit_turn(&kit);
@@ -155,12 +155,12 @@ START_TEST(rule_09_refused_key_ends_the_connection)
 {
     int fd = kit_file(BODY);
 
-    start(_i / 2, &transports[1], true);
+    open_wire(_i / 2, &transports[1], true);
     kit.support.rekey = true;
     kernel.rekey_error = _i % 2 ? EBUSY : EINVAL;
     kit_open(&kit, 4096);
     kit.read_max = 5000;
-    begin(fd, BODY);
+    begin_body(fd, BODY);
     request_key_update();
     while (!kit.got_end && !kit.got_reset)
         kit_turn(&kit);
@@ -185,10 +185,10 @@ START_TEST(rule_09_old_kernel_completes_the_response)
 {
     int fd = kit_file(BODY);
 
-    start(_i, &transports[1], true);
+    open_wire(_i, &transports[1], true);
     kit_open(&kit, 4096);
     kit.read_max = 5000;
-    begin(fd, BODY);
+    begin_body(fd, BODY);
     request_key_update();
     while (!kit.ending)
         kit_turn(&kit);
@@ -216,7 +216,7 @@ START_TEST(rule_10_new_key_in_user_space)
     int row = _i % 7;
     bool renewable = row < SUITES_1_3;
 
-    start(_i / 7, &transports[1 + row], false);
+    open_wire(_i / 7, &transports[1 + row], false);
     kit.shared.records_per_key = 64;
     kit_open(&kit, 0);
     for (int i = 1; i <= 3; i++) {
@@ -244,11 +244,11 @@ START_TEST(rule_10_new_key_in_the_kernel)
     int fd = kit_file(BODY);
     size_t last = 0, keys = 0, at;
 
-    start(_i, &transports[1], true);
+    open_wire(_i, &transports[1], true);
     kit.support.rekey = true;
     kit.shared.records_per_key = RECORDS;
     kit_open(&kit, 0);
-    begin(fd, BODY);
+    begin_body(fd, BODY);
     while (kit.got_length < BODY + 2 * SCRIPTED_MARK * kit.counters.rekeyings)
         kit_turn(&kit);
     while ((at = find_mark(SCRIPTED_MARK_CONTROL, last)) < kit.got_length) {
@@ -275,12 +275,12 @@ START_TEST(rule_10_count_of_the_kernel_decides)
 {
     int fd = kit_file(BODY);
 
-    start(_i, &transports[1], true);
+    open_wire(_i, &transports[1], true);
     kit.support.rekey = true;
     kit.shared.records_per_key = 1000;
     kernel.counted = 3;
     kit_open(&kit, 0);
-    begin(fd, BODY);
+    begin_body(fd, BODY);
     kit_run_until_received(&kit, BODY);
     ck_assert_mem_eq(kit.got, kit_pattern(), BODY);
     ck_assert_uint_eq(kit.counters.rekeyings, 0);
@@ -302,11 +302,11 @@ START_TEST(rule_10_expired_key_aborts_the_response)
     enum { RECORDS = 160 };
     int fd = kit_file(BODY);
 
-    start(_i / 2, &transports[_i % 2 ? 4 : 1], true); /* TLS 1.2, or a kernel that refuses */
+    open_wire(_i / 2, &transports[_i % 2 ? 4 : 1], true); /* TLS 1.2, or a kernel that refuses */
     kit.support.rekey = _i % 2;
     kit.shared.records_per_key = RECORDS;
     kit_open(&kit, 0);
-    begin(fd, BODY);
+    begin_body(fd, BODY);
     while (!kit.closed)
         kit_turn(&kit);
     ck_assert_uint_eq(kit.ending, 1);
@@ -329,11 +329,11 @@ START_TEST(rule_09_http_request_after_a_key_update)
 {
     int fd = kit_file(100000), at_once = 1;
 
-    start(_i, &transports[1], true);
+    open_wire(_i, &transports[1], true);
     kit.support.rekey = true;
     kit_open(&kit, 0);
     ck_assert_int_eq(setsockopt(kit.far, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once), 0);
-    begin(fd, 100000);
+    begin_body(fd, 100000);
     kernel.marks = false;
     kit_run_until_received(&kit, 100000);
     while (!wire_drained(&kit.wire))
@@ -361,7 +361,7 @@ START_TEST(rule_09_key_updates_are_no_progress)
     uint64_t sent, later;
     unsigned requests = 0;
 
-    start(_i / 2, &transports[1], promoted);
+    open_wire(_i / 2, &transports[1], promoted);
     kit.support.rekey = true;
     if (!promoted)
         kit.settings.record_size = kit.settings.block_size = 128; /* a few answers fill it */
@@ -399,14 +399,14 @@ START_TEST(rule_09_excess_key_updates)
     bool promoted = _i % 2;
     int fd = kit_file(100000);
 
-    start(_i / 2, &transports[1], promoted);
+    open_wire(_i / 2, &transports[1], promoted);
     kit.support.rekey = true;
     kit_open(&kit, 0);
     kit_until_open(&kit);
     for (int i = 0; i < 5; i++)
         kit_turn(&kit);
     if (promoted) {
-        begin(fd, 100000);
+        begin_body(fd, 100000);
         kernel.marks = false;
         kit_run_until_received(&kit, 100000);
     }

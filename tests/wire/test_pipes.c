@@ -17,7 +17,7 @@ enum { BYTES = 50000 };
 static struct kit kit;
 
 /* With `offered` the scripted kernel accepts keys. */
-static void start(int backend, const struct transport *transport, bool offered)
+static void open_wire(int backend, const struct transport *transport, bool offered)
 {
     memset(&kernel, 0, sizeof kernel);
     kit_prepare(&kit, backend, transport);
@@ -45,7 +45,7 @@ static void plan_pipe(const struct pipe *pipe, size_t length, uint64_t whole)
     kit.plan[kit.planned++] = chunk;
 }
 
-static void finish(void)
+static void close_wire(void)
 {
     wire_close(&kit.wire, WIRE_CLOSE_ORDERLY);
     if (kit.wire.sealing == SEALING_KERNEL) { /* the scripted kernel sends no close_notify */
@@ -57,7 +57,7 @@ static void finish(void)
     kit_close(&kit);
 }
 
-static void ask(void)
+static void send_request(void)
 {
     kit_plan_bytes(&kit, STR("HEAD"));
     kit_client_send(&kit, "GET\n");
@@ -71,12 +71,12 @@ START_TEST(pipes_are_sent_by_every_transport)
     bool plain = transport->version == 0;
     struct pipe *pipe;
 
-    start(backend, transport, false);
+    open_wire(backend, transport, false);
     kit_open(&kit, 0);
     kit_until_open(&kit);
     ck_assert_int_eq((wire_accepts(&kit.wire) & CHUNK_PIPE) != 0, plain);
     pipe = filled(BYTES);
-    ask();
+    send_request();
     plan_pipe(pipe, BYTES, 1000000);
     kit_run_until_received(&kit, 4 + BYTES);
     ck_assert_mem_eq(kit.got, "HEAD", 4);
@@ -89,7 +89,7 @@ START_TEST(pipes_are_sent_by_every_transport)
     ck_assert_uint_eq(kit_counted(&kit), 4 + BYTES);
     pipe_discard(pipe);
     ck_assert_uint_eq(kit.shared.pipes.free_count, 1);
-    finish();
+    close_wire();
 }
 END_TEST
 
@@ -98,7 +98,7 @@ START_TEST(large_body_is_promoted)
 {
     struct pipe *pipe;
 
-    start(_i, &transports[1], true);
+    open_wire(_i, &transports[1], true);
     kit_open(&kit, 0);
     kit_until_open(&kit);
     ck_assert(wire_accepts(&kit.wire) & CHUNK_PIPE);
@@ -119,7 +119,7 @@ START_TEST(large_body_is_promoted)
     ck_assert_uint_eq(kit.transfer.zero_copy, BYTES);
     ck_assert_uint_eq(kit.counters.promotions, 1);
     pipe_discard(pipe);
-    finish();
+    close_wire();
 }
 END_TEST
 
@@ -145,12 +145,12 @@ START_TEST(declined_pipes_are_read)
     const char *reason = row && !kernel_is_asked() ? "not-built" : declined[row].reason;
     struct pipe *pipe;
 
-    start(_i / 2, &transports[1], true);
+    open_wire(_i / 2, &transports[1], true);
     kernel.ulp_error = declined[row].ulp_error;
     kit_open(&kit, 0);
     kit_until_open(&kit);
     pipe = filled(BYTES);
-    ask();
+    send_request();
     plan_pipe(pipe, BYTES, declined[row].whole);
     kit_run_until_received(&kit, 4 + BYTES);
     ck_assert_mem_eq(kit.got + 4, kit_pattern(), BYTES);
@@ -160,7 +160,7 @@ START_TEST(declined_pipes_are_read)
     ck_assert_int_eq((wire_accepts(&kit.wire) & CHUNK_PIPE) != 0, declined[row].asked_again);
     ck_assert_uint_eq(kit.rooms, declined[row].ulp_error != 0);
     pipe_discard(pipe);
-    finish();
+    close_wire();
 }
 END_TEST
 
@@ -170,7 +170,7 @@ START_TEST(nonempty_pipe_is_not_reused)
     const struct transport *transport = &transports[0];
     struct pipe *pipe;
 
-    start(_i, transport, false);
+    open_wire(_i, transport, false);
     kit_open(&kit, 2304);
     kit_until_open(&kit);
     pipe = filled(65536);
@@ -189,7 +189,7 @@ START_TEST(pool_is_limited)
 {
     struct pipe *pipes[LIMIT_PIPES];
 
-    start(_i, &transports[0], false);
+    open_wire(_i, &transports[0], false);
     kit_open(&kit, 0);
     kit_until_open(&kit);
     for (int i = 0; i < LIMIT_PIPES; i++)
@@ -204,7 +204,7 @@ START_TEST(pool_is_limited)
         pipe_discard(pipes[i]);
     pipe_discard(NULL);
     ck_assert_uint_eq(kit.shared.pipes.open, LIMIT_FREE_PIPES);
-    finish();
+    close_wire();
 }
 END_TEST
 
@@ -237,7 +237,7 @@ static struct wire_events piping;
 
 static void start_piping(int backend)
 {
-    start(backend, &transports[0], false);
+    open_wire(backend, &transports[0], false);
     kit.consumes = false;
     kit_open(&kit, 0);
     piping = *kit.wire.events;
@@ -271,7 +271,7 @@ START_TEST(bytes_are_received_into_a_pipe)
         kit_turn(&kit);
     ck_assert(!wire_pipes(&kit.wire));
     pipe_discard(into);
-    finish();
+    close_wire();
 }
 END_TEST
 
@@ -300,7 +300,7 @@ START_TEST(response_inside_the_callback)
     ck_assert_int_eq(recv(kit.far, message, sizeof message, MSG_DONTWAIT), 5);
     ck_assert_mem_eq(message, "taken", 5);
     pipe_discard(into);
-    finish();
+    close_wire();
 }
 END_TEST
 
@@ -321,7 +321,7 @@ END_TEST
 /* wire_finish ends the server's direction after all bytes; the client's direction continues. */
 START_TEST(finish_ends_one_direction)
 {
-    start(_i / transport_count, &transports[_i % transport_count], false);
+    open_wire(_i / transport_count, &transports[_i % transport_count], false);
     kit_open(&kit, 0);
     kit_until_open(&kit);
     kit_plan_bytes(&kit, STR("all there is"));
@@ -337,7 +337,7 @@ START_TEST(finish_ends_one_direction)
         kit_turn(&kit);
     ck_assert_mem_eq(kit.received, "and yet", 7);
     ck_assert_uint_eq(kit.closed, 0);
-    finish();
+    close_wire();
 }
 END_TEST
 

@@ -17,7 +17,7 @@
 
 static struct kit kit;
 
-static void start(int backend, const struct transport *transport, bool offered)
+static void open_wire(int backend, const struct transport *transport, bool offered)
 {
     memset(&kernel, 0, sizeof kernel);
     kit_prepare(&kit, backend, transport);
@@ -41,7 +41,7 @@ static void fetch_file(int fd, size_t length)
     ck_assert_mem_eq(kit.got + before + 4, kit_pattern(), length);
 }
 
-static void finish(void)
+static void close_wire(void)
 {
     wire_close(&kit.wire, WIRE_CLOSE_ORDERLY);
     kit_until_closed(&kit);
@@ -98,7 +98,7 @@ START_TEST(rule_12_refusal_loses_no_bytes)
     int fd = kit_file(1000000), small = kit_file(100);
     int row = _i % REFUSALS, cipher = _i / REFUSALS % CIPHERS, backend = _i / REFUSALS / CIPHERS;
 
-    start(backend, &transports[1 + cipher], true);
+    open_wire(backend, &transports[1 + cipher], true);
     kernel.ulp_error = refusals[row].ulp_error;
     kernel.tx_error = refusals[row].tx_error;
     kit_open(&kit, 0);
@@ -112,7 +112,7 @@ START_TEST(rule_12_refusal_loses_no_bytes)
     ck_assert_int_eq(kernel.ulp_calls, refusals[row].ulp_calls);
     ck_assert_uint_eq(kit.counters.promotions, 0);
     ck_assert_uint_eq(kit.counters.declines[KTLS_OK], 0);
-    finish();
+    close_wire();
     close(fd);
     close(small);
 }
@@ -123,7 +123,7 @@ START_TEST(build_without_ktls_declines)
 {
     int fd = kit_file(1000000);
 
-    start(_i / CIPHERS, &transports[1 + _i % CIPHERS], true);
+    open_wire(_i / CIPHERS, &transports[1 + _i % CIPHERS], true);
     kit_open(&kit, 0);
     for (int i = 0; i < 2; i++) {
         fetch_file(fd, 1000000);
@@ -131,7 +131,7 @@ START_TEST(build_without_ktls_declines)
     }
     ck_assert_int_eq(kernel.ulp_calls + kernel.tx_calls, 0);
     ck_assert_uint_eq(kit.counters.promotions, 0);
-    finish();
+    close_wire();
     close(fd);
 }
 END_TEST
@@ -161,7 +161,7 @@ START_TEST(rule_06_promotion_hands_over_key_and_sequence)
     int transport = 1 + _i % CIPHERS;
     uint64_t records;
 
-    start(_i / CIPHERS, &transports[transport], true);
+    open_wire(_i / CIPHERS, &transports[transport], true);
     kit_open(&kit, 0);
     fetch_file(small, 100);
     (void)wire_transfer_end(&kit.wire, NULL);
@@ -190,7 +190,7 @@ START_TEST(rule_07_kernel_gets_the_next_explicit_nonce)
     uint64_t last = 0, handed = 0;
     unsigned count;
 
-    start(_i / 2, &transports[4 + _i % 2], true);
+    open_wire(_i / 2, &transports[4 + _i % 2], true);
     kit_open(&kit, 0);
     for (int i = 0; i < 5; i++)
         fetch_file(small, 100);
@@ -220,7 +220,7 @@ START_TEST(narrow_sockets_are_detected)
     } rows[] = {{0, 0, false}, {0, 4096, true}, {0, 60000, true}, {4096, 0, true}};
     int fd = kit_file(200000), row = _i % 4;
 
-    start(_i / 4, &transports[1], true);
+    open_wire(_i / 4, &transports[1], true);
     kit_open(&kit, rows[row].both);
     if (rows[row].near)
         setsockopt(kit.wire.fd, SOL_SOCKET, SO_SNDBUF, &rows[row].near, sizeof rows[row].near);
@@ -237,7 +237,7 @@ START_TEST(rule_05_promotion_waits_for_the_queue)
     int fd = kit_file(500000);
     size_t sealed;
 
-    start(_i, &transports[1], true);
+    open_wire(_i, &transports[1], true);
     kit_open(&kit, 4096);
     kit_until_open(&kit);
     kit_plan_bytes(&kit, str_of(kit_pattern(), 60000));
@@ -280,7 +280,7 @@ START_TEST(promoted_connection_continues)
     int fd = kit_file(100000);
     size_t length;
 
-    start(_i, &transports[1], true);
+    open_wire(_i, &transports[1], true);
     kit_open(&kit, 0);
     promote(fd, 100000);
     (void)wire_transfer_end(&kit.wire, NULL);
@@ -309,7 +309,7 @@ START_TEST(rule_13_truncated_after_promotion)
 {
     int fd = kit_file(2000000);
 
-    start(_i, &transports[1], true);
+    open_wire(_i, &transports[1], true);
     kit_open(&kit, 4096);
     kit_plan_file(&kit, fd, 0, 2000000);
     kit_client_send(&kit, "GET\n");
@@ -333,7 +333,7 @@ START_TEST(key_update_after_promotion)
 {
     int fd = kit_file(100000);
 
-    start(_i, &transports[1], true);
+    open_wire(_i, &transports[1], true);
     kit_open(&kit, 0);
     kit_plan_file(&kit, fd, 0, 100000);
     kit_client_send(&kit, "GET\n");
@@ -362,7 +362,7 @@ START_TEST(rule_15_close_waits_for_acknowledgements)
     int fd = kit_file(LENGTH), room = ROOM;
     uint64_t until, progress;
 
-    start(_i / 2, &transports[1], true);
+    open_wire(_i / 2, &transports[1], true);
     kit_open(&kit, 4096);
     ck_assert_int_eq(setsockopt(kit.wire.fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof room), 0);
     kit_until_open(&kit);
@@ -411,7 +411,7 @@ START_TEST(rule_15_reset_ends_the_wait)
     enum { LENGTH = 300000, ROOM = 1 << 20 };
     int fd = kit_file(LENGTH), room = ROOM;
 
-    start(_i, &transports[1], true);
+    open_wire(_i, &transports[1], true);
     kit_open(&kit, 4096);
     ck_assert_int_eq(setsockopt(kit.wire.fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof room), 0);
     kit_plan_file(&kit, fd, 0, LENGTH);
@@ -433,7 +433,7 @@ START_TEST(key_update_in_user_space)
 {
     int fd = kit_file(100000);
 
-    start(_i, &transports[1], false);
+    open_wire(_i, &transports[1], false);
     kit_open(&kit, 0);
     fetch_file(fd, 100000);
     ck_assert_int_eq(SSL_key_update(kit.client, SSL_KEY_UPDATE_REQUESTED), 1);
@@ -441,7 +441,7 @@ START_TEST(key_update_in_user_space)
     fetch_file(fd, 100000);
     ck_assert_uint_eq(kit.ending, 0);
     ck_assert_uint_lt(kit.wire.key.sequence, 20);
-    finish();
+    close_wire();
     close(fd);
 }
 END_TEST

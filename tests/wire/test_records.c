@@ -66,7 +66,7 @@ static bool calls_send(void)
     return strcmp(kit.loop.backend->name, "io_uring") != 0;
 }
 
-static void start(int index, bool small_records)
+static void open_wire(int index, bool small_records)
 {
     kit_prepare(&kit, index / SEALED_TRANSPORTS, &transports[1 + index % SEALED_TRANSPORTS]);
     kit.settings.small_records = small_records;
@@ -126,7 +126,7 @@ static void check_no_output_held(void)
     ck_assert_uint_eq(kit.shared.output_bytes, 0);
 }
 
-static void finish(int fd)
+static void close_wire(int fd)
 {
     wire_close(&kit.wire, WIRE_CLOSE_ORDERLY);
     kit_until_closed(&kit);
@@ -140,7 +140,7 @@ START_TEST(small_records_first_then_full)
     int fd = kit_file(length);
     unsigned count;
 
-    start(_i, true);
+    open_wire(_i, true);
     count = check_records(fetch(fd, length), SMALL_RECORD_BYTES);
     ck_assert_uint_ge(count,
                       SMALL_RECORD_BYTES / SMALL_RECORD_PLAINTEXT +
@@ -148,7 +148,7 @@ START_TEST(small_records_first_then_full)
     check_no_output_held();
     check_records(fetch(fd, length), 0); /* after so many bytes the records are full */
     check_no_output_held();
-    finish(fd);
+    close_wire(fd);
 }
 END_TEST
 
@@ -156,10 +156,10 @@ START_TEST(full_records_with_small_records_off)
 {
     int fd = kit_file(300000);
 
-    start(_i, false);
+    open_wire(_i, false);
     check_records(fetch(fd, 300000), 0);
     check_no_output_held();
-    finish(fd);
+    close_wire(fd);
 }
 END_TEST
 
@@ -168,13 +168,13 @@ START_TEST(small_records_after_an_idle_period)
 {
     int fd = kit_file(200000);
 
-    start(_i, true);
+    open_wire(_i, true);
     fetch(fd, 200000);
     check_records(fetch(fd, 200000), 0);
     kit.wire.sealed_ms -= SMALL_RECORD_REST_MS; /* simulates an idle period */
     check_records(fetch(fd, 200000), SMALL_RECORD_BYTES);
     check_no_output_held();
-    finish(fd);
+    close_wire(fd);
 }
 END_TEST
 
@@ -184,7 +184,7 @@ START_TEST(small_response_is_one_record)
     int fd = kit_file(200000);
     uint32_t stretch;
 
-    start(_i, true);
+    open_wire(_i, true);
     stretch = kit.wire.sent_since_idle; /* of the tickets */
     for (int i = 0; i < 20; i++) {
         ck_assert_uint_eq(check_records(fetch(fd, 1024), SMALL_RECORD_BYTES), 1);
@@ -193,7 +193,7 @@ START_TEST(small_response_is_one_record)
     }
     ck_assert_uint_eq(kit.wire.sent_since_idle, stretch + 20 * 1028);
     check_records(fetch(fd, 200000), SMALL_RECORD_BYTES - stretch - 20 * 1028);
-    finish(fd);
+    close_wire(fd);
 }
 END_TEST
 
@@ -203,14 +203,14 @@ START_TEST(many_records_per_call)
     const size_t length = 20 * BLOCK;
     int fd = kit_file(length);
 
-    start(_i, true);
+    open_wire(_i, true);
     fetch(fd, SMALL_RECORD_BYTES);
     ck_assert_uint_le(reads, 5);
     ck_assert_uint_le(sends, 3);
     fetch(fd, length);
     ck_assert_uint_le(reads, 22);
     ck_assert_uint_le(sends, 23);
-    finish(fd);
+    close_wire(fd);
 }
 END_TEST
 
@@ -223,7 +223,7 @@ START_TEST(two_blocks_per_send)
     } rows[] = {{BLOCK / 2, 1}, {BLOCK - 4, 1}, {BLOCK, 1}, {BLOCK + 40000, 1}, {2 * BLOCK - 4, 1}, {2 * BLOCK, 3}};
     int fd = kit_file(2 * BLOCK);
 
-    start(_i, false);
+    open_wire(_i, false);
     setsockopt(kit.wire.fd, SOL_SOCKET, SO_SNDBUF, &(int){1 << 20}, sizeof(int));
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         fetch(fd, rows[i].length);
@@ -233,7 +233,7 @@ START_TEST(two_blocks_per_send)
             ck_assert_uint_le(sends, rows[i].sends);
         check_no_output_held();
     }
-    finish(fd);
+    close_wire(fd);
 }
 END_TEST
 
@@ -262,7 +262,7 @@ START_TEST(full_records_are_sealed_without_a_copy)
     const size_t full = LIMIT_RECORD_PLAINTEXT;
     int fd = kit_file(4096);
 
-    start(_i, false);
+    open_wire(_i, false);
     fetch_bytes(full - 4);
     ck_assert_uint_eq(sealed_from_owner, full - 4);
     ck_assert_uint_eq(sealed_in_place, 8);
@@ -275,7 +275,7 @@ START_TEST(full_records_are_sealed_without_a_copy)
     fetch_bytes(3 * full + 100);
     ck_assert_uint_eq(sealed_from_owner, 3 * full - 4);
     ck_assert_uint_eq(sealed_in_place, 4 + 104 + 4);
-    finish(fd);
+    close_wire(fd);
 }
 END_TEST
 

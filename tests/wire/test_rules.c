@@ -42,7 +42,7 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
     return __real_sendmsg(fd, message, flags);
 }
 
-static void start(int backend, int buffer)
+static void open_wire(int backend, int buffer)
 {
     memset(&kernel, 0, sizeof kernel);
     kernel.counted = UINT64_MAX;
@@ -88,7 +88,7 @@ static void give_bytes(size_t length)
     ck_assert_mem_eq(kit.got + before, kit_pattern(), length);
 }
 
-static void finish(void)
+static void close_wire(void)
 {
     wire_close(&kit.wire, WIRE_CLOSE_ORDERLY);
     close(kit.far);
@@ -109,7 +109,7 @@ START_TEST(rule_04_only_large_files_are_promoted)
 {
     int below = kit_file(65535), at = kit_file(65536);
 
-    start(_i, 0);
+    open_wire(_i, 0);
     fetch_file(below, 65535);
     expect_reason("user", "small");
     give_bytes(200000);
@@ -117,7 +117,7 @@ START_TEST(rule_04_only_large_files_are_promoted)
     ck_assert_int_eq(kernel.ulp_calls + kernel.tx_calls, 0);
     promote(at, 65536);
     expect_reason("ktls-sendfile", "ok");
-    finish();
+    close_wire();
     close(below);
     close(at);
 }
@@ -128,11 +128,11 @@ START_TEST(rule_04_small_records_do_not_delay_promotion)
 {
     int fd = kit_file(65536);
 
-    start(_i, 0);
+    open_wire(_i, 0);
     kit.settings.small_records = true;
     promote(fd, 65536);
     expect_reason("ktls-sendfile", "ok");
-    finish();
+    close_wire();
     close(fd);
 }
 END_TEST
@@ -146,7 +146,7 @@ START_TEST(rule_14_head_and_body_share_a_record)
     int small = kit_file(1000), large = kit_file(100000);
     uint64_t records;
 
-    start(_i, 0);
+    open_wire(_i, 0);
     records = kit.counters.records;
     fetch_file(small, 1000);
     ck_assert_uint_eq(kit.counters.records, records + 1);
@@ -159,7 +159,7 @@ START_TEST(rule_14_head_and_body_share_a_record)
     give_bytes(20000);
     ck_assert_uint_eq(request_control.calls, 2);
     ck_assert_uint_eq(request_control.more, 1); /* without MSG_MORE, because nothing follows */
-    finish();
+    close_wire();
     close(small);
     close(large);
 }
@@ -172,10 +172,10 @@ START_TEST(rule_16_no_flags_that_the_kernel_refuses)
 {
     int fd = kit_file(300000);
 
-    start(_i, 4096);
+    open_wire(_i, 4096);
     promote(fd, 300000);
     give_bytes(60000);
-    finish();
+    close_wire();
     ck_assert_uint_ge(request_control.calls, 2);
     ck_assert_int_eq(request_control.flags & ~(MSG_MORE | MSG_NOSIGNAL | MSG_DONTWAIT), 0);
     close(fd);

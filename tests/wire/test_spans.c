@@ -60,7 +60,7 @@ enum { KINDS = KERNEL + 1 };
 enum { KINDS = KERNEL };
 #endif
 
-static void start(int backend, enum kind kind)
+static void open_wire(int backend, enum kind kind)
 {
     memset(&kernel, 0, sizeof kernel);
     kit_prepare(&kit, backend, &transports[kind == PLAIN ? 0 : 1]);
@@ -90,7 +90,7 @@ static void promote(int fd)
     kit.got_length = 0;
 }
 
-static void finish(enum kind kind)
+static void close_wire(enum kind kind)
 {
     wire_close(&kit.wire, WIRE_CLOSE_ORDERLY);
     if (kind == KERNEL) {
@@ -110,7 +110,7 @@ START_TEST(short_spans_cost_two_calls)
     enum kind kind = (enum kind)(_i % KINDS);
     int fd = kit_file(KIT_PATTERN);
 
-    start(_i / KINDS, kind);
+    open_wire(_i / KINDS, kind);
     if (kind == KERNEL)
         promote(fd);
     for (int i = 0; i < PAIRS; i++) {
@@ -132,7 +132,7 @@ START_TEST(short_spans_cost_two_calls)
     kit.transfer = wire_transfer_end(&kit.wire, NULL);
     ck_assert_int_eq(kit.transfer.path, kind == PLAIN ? PATH_PLAIN : kind == USER ? PATH_USER : PATH_KTLS_SEND);
     ck_assert_uint_eq(kit.transfer.zero_copy, 0);
-    finish(kind);
+    close_wire(kind);
     close(fd);
 }
 END_TEST
@@ -148,7 +148,7 @@ START_TEST(longer_spans_are_not_copied)
     int fd = kit_file(KIT_PATTERN), row = _i % ROWS;
     size_t length = (size_t)rows[row].length;
 
-    start(_i / ROWS, PLAIN);
+    open_wire(_i / ROWS, PLAIN);
     kit_plan_file(&kit, fd, 5, length);
     kit.plan[kit.planned - 1].file.whole = rows[row].whole;
     sendfiles = 0;
@@ -160,7 +160,7 @@ START_TEST(longer_spans_are_not_copied)
     kit.transfer = wire_transfer_end(&kit.wire, NULL);
     ck_assert_int_eq(kit.transfer.path, rows[row].direct ? PATH_PLAIN_SENDFILE : PATH_PLAIN);
     ck_assert_uint_eq(kit.transfer.zero_copy, rows[row].direct ? length : 0);
-    finish(PLAIN);
+    close_wire(PLAIN);
     close(fd);
 }
 END_TEST
@@ -171,7 +171,7 @@ START_TEST(short_span_of_a_truncated_file)
     enum kind kind = (enum kind)(_i % KINDS);
     int fd = kit_file(1000000);
 
-    start(_i / KINDS, kind);
+    open_wire(_i / KINDS, kind);
     if (kind == KERNEL)
         promote(fd);
     ck_assert_int_eq(ftruncate(fd, 10000), 0);
@@ -230,7 +230,7 @@ START_TEST(frames_of_a_file_are_gathered)
     int fd = kit_file(KIT_PATTERN);
     int64_t at = _i / KINDS % 2 ? 12345 : 0;
 
-    start(_i / KINDS / 2, kind);
+    open_wire(_i / KINDS / 2, kind);
     if (kind == KERNEL)
         promote(fd);
     plan_frames(fd, at, NULL);
@@ -248,7 +248,7 @@ START_TEST(frames_of_a_file_are_gathered)
         ck_assert_uint_eq(sendfiles, 0);
         ck_assert_uint_le(sends + reads, FRAMES / 2);
     }
-    finish(kind);
+    close_wire(kind);
     close(fd);
 }
 END_TEST
@@ -260,7 +260,7 @@ START_TEST(frames_of_a_second_file_with_the_same_descriptor)
     int fd = kit_file(KIT_PATTERN), other = kit_file(KIT_PATTERN);
     int64_t at = 20 * PAYLOAD, shift = 4096;
 
-    start(_i / KINDS, kind);
+    open_wire(_i / KINDS, kind);
     if (kind == KERNEL)
         promote(fd);
     plan_frames(fd, 0, NULL);
@@ -274,7 +274,7 @@ START_TEST(frames_of_a_second_file_with_the_same_descriptor)
     expect_frames(at + shift, false);
     kit.transfer = wire_transfer_end(&kit.wire, NULL);
     ck_assert_uint_eq(kit.shared.file_views, 0);
-    finish(kind);
+    close_wire(kind);
     close(fd);
     close(other);
 }
@@ -287,7 +287,7 @@ START_TEST(frames_of_two_files_alternate)
     struct transfer transfers[2] = {{0}};
     int fd = kit_file(KIT_PATTERN);
 
-    start(_i / KINDS, kind);
+    open_wire(_i / KINDS, kind);
     if (kind == KERNEL)
         promote(fd);
     plan_frames(fd, 0, transfers);
@@ -300,7 +300,7 @@ START_TEST(frames_of_two_files_alternate)
         ck_assert_uint_eq(ended.zero_copy, kind == USER ? 0 : (FRAMES / 2 - 1) * PAYLOAD);
     }
     ck_assert_uint_eq(kit.shared.file_views, 0);
-    finish(kind);
+    close_wire(kind);
     close(fd);
 }
 END_TEST
@@ -311,7 +311,7 @@ START_TEST(gathered_frames_to_a_slow_reader)
     enum kind kind = (enum kind)(_i % KINDS);
     int fd = kit_file(KIT_PATTERN), room = 300000;
 
-    start(_i / KINDS, kind);
+    open_wire(_i / KINDS, kind);
     if (kind == KERNEL)
         promote(fd);
     ck_assert_int_eq(setsockopt(kit.wire.fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof room), 0);
@@ -319,7 +319,7 @@ START_TEST(gathered_frames_to_a_slow_reader)
     plan_frames(fd, 4096, NULL);
     kit_pump(&kit);
     expect_frames(4096, false);
-    finish(kind);
+    close_wire(kind);
     ck_assert_uint_eq(kit.shared.file_views, 0);
     close(fd);
 }
@@ -332,7 +332,7 @@ START_TEST(truncated_file_of_frames)
     int fd = kit_file(KIT_PATTERN);
     off_t length = lengths[_i % 4];
 
-    start(_i / 4, PLAIN);
+    open_wire(_i / 4, PLAIN);
     plan_frames(fd, 0, NULL);
     kit.planned = 2; /* the view exists when the file is truncated */
     kit_pump(&kit);
@@ -355,7 +355,7 @@ START_TEST(abort_releases_views)
 {
     int fd = kit_file(KIT_PATTERN), room = 4096;
 
-    start(_i, PLAIN);
+    open_wire(_i, PLAIN);
     ck_assert_int_eq(setsockopt(kit.wire.fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof room), 0);
     plan_frames(fd, 0, NULL);
     kit_pump(&kit);
@@ -374,7 +374,7 @@ START_TEST(frames_without_a_view)
 {
     int fd = kit_file(KIT_PATTERN);
 
-    start(_i, PLAIN);
+    open_wire(_i, PLAIN);
     kit.shared.file_views = LIMIT_FILE_VIEWS;
     plan_frames(fd, 0, NULL);
     sendfiles = 0;
@@ -385,7 +385,7 @@ START_TEST(frames_without_a_view)
     ck_assert_int_eq(kit.transfer.path, PATH_PLAIN_SENDFILE);
     ck_assert_uint_eq(kit.shared.file_views, LIMIT_FILE_VIEWS);
     kit.shared.file_views = 0;
-    finish(PLAIN);
+    close_wire(PLAIN);
     close(fd);
 }
 END_TEST

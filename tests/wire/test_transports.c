@@ -20,7 +20,7 @@ static const struct transport *pick(int index, int *out_backend)
     return &transports[index % transport_count];
 }
 
-static void finish(void)
+static void close_wire(void)
 {
     wire_close(&kit.wire, WIRE_CLOSE_ORDERLY);
     kit_until_closed(&kit);
@@ -32,7 +32,7 @@ static void finish(void)
     kit_close(&kit);
 }
 
-static void start(int index, int buffer)
+static void open_wire(int index, int buffer)
 {
     int backend;
     const struct transport *transport = pick(index, &backend);
@@ -48,7 +48,7 @@ START_TEST(rule_14_small_response_is_one_record)
     size_t length = 0;
     uint64_t records;
 
-    start(_i, 0);
+    open_wire(_i, 0);
     kit_until_open(&kit);
     records = kit.counters.records;
     for (int i = 0; i < 20; i++) {
@@ -67,7 +67,7 @@ START_TEST(rule_14_small_response_is_one_record)
         ck_assert_uint_eq(kit.counters.records - records, 20);
     kit.transfer = wire_transfer_end(&kit.wire, NULL);
     ck_assert_int_eq(kit.transfer.path, kit.transport->bytes_path); /* a short file is copied */
-    finish();
+    close_wire();
     close(fd);
 }
 END_TEST
@@ -97,7 +97,7 @@ static void exchange_large_bodies(int index, int buffer, size_t read_max, bool s
         length += sizes[i];
     }
     ck_assert_uint_eq(kit.got_length, length);
-    finish();
+    close_wire();
     close(fd);
 }
 
@@ -151,7 +151,7 @@ START_TEST(transfers_of_two_responses)
     ck_assert_str_eq(wire_reason_name(kit.transfer.reason), wire_reason_name(transport->reason));
     ck_assert_uint_eq(kit.transfer.total, 200004);
     ck_assert_uint_eq(kit.transfer.zero_copy, transport->version ? 0 : 200000);
-    finish();
+    close_wire();
     close(fd);
 }
 END_TEST
@@ -178,7 +178,7 @@ START_TEST(path_and_reason_of_a_large_file)
     kit_run_until_received(&kit, 270004);
     kit.transfer = wire_transfer_end(&kit.wire, NULL);
     ck_assert_int_eq(kit.transfer.path, transport->bytes_path);
-    finish();
+    close_wire();
     close(fd);
 }
 END_TEST
@@ -188,7 +188,7 @@ START_TEST(unconsumed_bytes_are_offered_again)
 {
     char text[30001];
 
-    start(_i, 0);
+    open_wire(_i, 0);
     kit_until_open(&kit);
     memset(text, 'x', sizeof text);
     text[sizeof text - 1] = '\0';
@@ -203,7 +203,7 @@ START_TEST(unconsumed_bytes_are_offered_again)
     for (int i = 0; i < 200 && kit.received_length < 30000; i++)
         kit_turn(&kit);
     ck_assert_uint_eq(kit.received_length, 30000);
-    finish();
+    close_wire();
 }
 END_TEST
 
@@ -213,7 +213,7 @@ START_TEST(large_bodies_are_received_in_larger_pieces)
     bool plain = transports[_i % transport_count].version == 0;
     char text[60001];
 
-    start(_i, 0);
+    open_wire(_i, 0);
     kit_until_open(&kit);
     for (size_t i = 0; i < sizeof text; i++)
         text[i] = (char)('a' + i % 23);
@@ -231,7 +231,7 @@ START_TEST(large_bodies_are_received_in_larger_pieces)
         else
             ck_assert_uint_le(kit.received_most, LIMIT_RECEIVE_BYTES);
     }
-    finish();
+    close_wire();
 }
 END_TEST
 
@@ -249,7 +249,7 @@ START_TEST(tcp_nodelay_follows_the_settings)
 {
     struct wire_settings delaying;
 
-    start(_i, 0);
+    open_wire(_i, 0);
     kit_until_open(&kit);
     delaying = kit.settings;
     delaying.delay = true;
@@ -257,7 +257,7 @@ START_TEST(tcp_nodelay_follows_the_settings)
     ck_assert(!sent_at_once());
     wire_apply_settings(&kit.wire, &kit.settings);
     ck_assert(sent_at_once());
-    finish();
+    close_wire();
 }
 END_TEST
 

@@ -7,7 +7,7 @@ SEEN = asyncio.Event()
 GONE = []
 
 
-async def say(send, body, status=200, kind=b'text/plain'):
+async def send_response(send, body, status=200, kind=b'text/plain'):
     await send({'type': 'http.response.start', 'status': status, 'headers': [(b'content-type', kind)]})
     await send({'type': 'http.response.body', 'body': body})
 
@@ -32,7 +32,7 @@ async def events(scope, receive, send):
 
 async def seen(scope, receive, send):
     SEEN.set()
-    await say(send, b'')
+    await send_response(send, b'')
 
 
 async def echo(scope, receive, send):
@@ -55,13 +55,13 @@ async def waits(scope, receive, send):
 
 
 async def gone(scope, receive, send):
-    await say(send, json.dumps(GONE).encode())
+    await send_response(send, json.dumps(GONE).encode())
 
 
 async def echo_request(scope, receive, send):
     """Responds with the client's port, the path, the query and the header fields that the application received."""
     fields = {name.decode(): value.decode() for name, value in scope['headers']}
-    await say(send, json.dumps({'port': scope['client'][1], 'path': scope['path'], 'query': scope['query_string'].decode(), 'fields': fields}).encode())
+    await send_response(send, json.dumps({'port': scope['client'][1], 'path': scope['path'], 'query': scope['query_string'].decode(), 'fields': fields}).encode())
 
 
 async def lifespan(receive, send):

@@ -17,19 +17,19 @@ def answer(status='200 OK', fields=(), body=b'answer'):
     """A script of kit/upstream.py that sends this response."""
     head = ''.join(f'{line}\r\n' for line in (f'HTTP/1.1 {status}', *fields, f'Content-Length: {len(body)}', ''))
 
-    def script(talk):
-        talk.read_body()
-        talk.send(head.encode() + (b'' if talk.request.method == 'HEAD' else body))
+    def script(peer):
+        peer.read_body()
+        peer.send(head.encode() + (b'' if peer.request.method == 'HEAD' else body))
         return True
     return script
 
 
-def echo(talk):
+def echo(peer):
     """A WebSocket server that returns all bytes."""
-    talk.send('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
-    while talk.buffer or talk.fill():
-        piece, talk.buffer = talk.buffer, b''
-        talk.send(piece)
+    peer.send('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+    while peer.buffer or peer.fill():
+        piece, peer.buffer = peer.buffer, b''
+        peer.send(piece)
 
 
 class Example:
@@ -75,17 +75,17 @@ class Example:
         self.clients.append(http1.Client(sock))
         return self.clients[-1]
 
-    def ask(self, target='/', method='GET', host='localhost', body=b'', headers=(), **options):
+    def fetch(self, target='/', method='GET', host='localhost', body=b'', headers=(), **options):
         """Sends a request on a new connection, and reads the response. `headers`: a dict."""
         client = self.connect(host=host, **options)
-        response = client.ask(method, target, [('Host', host), *dict(headers).items()], body)
+        response = client.fetch(method, target, [('Host', host), *dict(headers).items()], body)
         client.close()
         return response
 
     def repeat(self, count, target, headers=(), **options):
         """The responses to equal requests on one connection."""
         client = self.connect(**options)
-        return [client.ask('GET', target, dict(headers).items()) for _ in range(count)]
+        return [client.fetch('GET', target, dict(headers).items()) for _ in range(count)]
 
     def websocket(self, target):
         """True if a WebSocket server echoes a frame."""
@@ -93,7 +93,7 @@ class Example:
         client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
         assert client.head().status == 101
         client.send(b'\x81\x05hello')
-        return client.take(7) == b'\x81\x05hello'
+        return client.read_exactly(7) == b'\x81\x05hello'
 
     def log(self, text):
         """Waits for a line with this text, in the access log or the error log; returns it."""

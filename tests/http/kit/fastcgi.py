@@ -20,7 +20,7 @@ def end(status=0, app=0):
     return record(END, struct.pack('!IB3x', app, status))
 
 
-class Asked:
+class FastcgiRequest:
     def __init__(self):
         self.params, self.body, self.records, self.keep = {}, b'', [], False
 
@@ -47,7 +47,7 @@ class Application:
             threading.Thread(target=self.serve, args=(stream,), daemon=True).start()
 
     def read_record(self, stream):
-        def take(count):
+        def read_exactly(count):
             got = b''
             while len(got) < count:
                 piece = stream.recv(count - len(got))
@@ -55,14 +55,14 @@ class Application:
                     raise EOFError
                 got += piece
             return got
-        version, kind, request, length, padding, zero = struct.unpack('!BBHHBB', take(8))
+        version, kind, request, length, padding, zero = struct.unpack('!BBHHBB', read_exactly(8))
         assert (version, request, zero) == (1, 1, 0)
-        content = take(length)
-        take(padding)
+        content = read_exactly(length)
+        read_exactly(padding)
         return kind, content
 
     def read(self, stream):
-        requested, params = Asked(), b''
+        requested, params = FastcgiRequest(), b''
         kind, content = self.read_record(stream)
         assert kind == BEGIN and content in (b'\0\1\0\0\0\0\0\0', b'\0\1\1\0\0\0\0\0'), (kind, content)
         requested.keep = content[2] == 1

@@ -12,8 +12,8 @@ import h2.settings
 class Stream:
     """One exchange. `fields` has all fields of the request, pseudo-header fields included."""
 
-    def __init__(self, talk, number, fields):
-        self.talk, self.number, self.fields = talk, number, [(str(name), str(value)) for name, value in fields]
+    def __init__(self, peer, number, fields):
+        self.peer, self.number, self.fields = peer, number, [(str(name), str(value)) for name, value in fields]
         self.body, self.trailers, self.whole, self.reset_code = bytearray(), [], False, None
         self.refused = False
         self.unsent, self.end_due, self.trailers_due = bytearray(), False, None
@@ -23,7 +23,7 @@ class Stream:
         return values[0] if values else None
 
     def respond(self, status, headers=(), body=None, end=True):
-        self.talk.h2.send_headers(self.number, [(':status', str(status)), *headers], end_stream=body is None and end)
+        self.peer.h2.send_headers(self.number, [(':status', str(status)), *headers], end_stream=body is None and end)
         if body is not None:
             self.send(body, end)
 
@@ -33,25 +33,25 @@ class Stream:
         self.flush()
 
     def flush(self):
-        talk = self.talk
+        peer = self.peer
         while self.unsent:
-            room = min(talk.h2.local_flow_control_window(self.number), talk.h2.max_outbound_frame_size, len(self.unsent))
+            room = min(peer.h2.local_flow_control_window(self.number), peer.h2.max_outbound_frame_size, len(self.unsent))
             if room <= 0:
                 return
-            talk.h2.send_data(self.number, bytes(self.unsent[:room]))
+            peer.h2.send_data(self.number, bytes(self.unsent[:room]))
             del self.unsent[:room]
         if self.trailers_due:
-            talk.h2.send_headers(self.number, self.trailers_due, end_stream=True)
+            peer.h2.send_headers(self.number, self.trailers_due, end_stream=True)
         elif self.end_due:
-            talk.h2.end_stream(self.number)
+            peer.h2.end_stream(self.number)
         self.end_due, self.trailers_due = False, None
 
     def reset(self, code):
         self.unsent.clear()
-        self.talk.h2.reset_stream(self.number, code)
+        self.peer.h2.reset_stream(self.number, code)
 
 
-class Talk:
+class H2UpstreamConnection:
     """One connection."""
 
     def __init__(self, upstream, sock):
@@ -71,12 +71,12 @@ class Talk:
                 if self.upstream.proxied and not self.proxy_header:     # version 1 of the PROXY protocol, in the first piece
                     self.proxy_header, _, piece = piece.partition(b'\r\n')
                 for event in self.h2.receive_data(piece):
-                    self.happened(event)
+                    self.handle_event(event)
                 self.flush()
             if self.closing:
                 return
 
-    def happened(self, event):
+    def handle_event(self, event):
         stream = self.streams.get(getattr(event, 'stream_id', None))
         if isinstance(event, h2.events.RequestReceived):
             stream = self.streams[event.stream_id] = Stream(self, event.stream_id, event.headers)
@@ -110,7 +110,7 @@ class Talk:
 def plain(stream, event):
     """The default response: server name, method and target as text."""
     if event == 'end':
-        text = f'{stream.talk.upstream.name} {stream.header(":method")} {stream.header(":path")}\n'.encode()
+        text = f'{stream.peer.upstream.name} {stream.header(":method")} {stream.header(":path")}\n'.encode()
         head = stream.header(':method') == 'HEAD'
         stream.respond(200, [('content-type', 'text/plain'), ('content-length', str(len(text)))], None if head else text)
 
@@ -122,14 +122,14 @@ class H2Upstream:
         self.scripts, self.name, self.tls, self.settings, self.widen = scripts or {}, name, tls, settings or {}, widen
         if tls and alpn:
             tls.set_alpn_protocols(list(alpn))
-        self.requests, self.talks, self.faults, self.proxied = [], [], [], False
+        self.requests, self.peers, self.faults, self.proxied = [], [], [], False
         self.listener = socket.create_server(('127.0.0.1', 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
 
     @property
     def connections(self):
-        return len(self.talks)
+        return len(self.peers)
 
     def accept(self):
         while True:
@@ -144,9 +144,9 @@ class H2Upstream:
         try:
             if self.tls:
                 sock = self.tls.wrap_socket(sock, server_side=True)
-            talk = Talk(self, sock)
-            self.talks.append(talk)
-            talk.serve()
+            peer = H2UpstreamConnection(self, sock)
+            self.peers.append(peer)
+            peer.serve()
         except OSError:
             pass
         except Exception as error:      # an error in the test, or frames that violate the protocol
@@ -159,9 +159,9 @@ class H2Upstream:
         except OSError:
             pass
         self.listener.close()
-        for talk in self.talks:
+        for peer in self.peers:
             try:
-                talk.sock.shutdown(socket.SHUT_RDWR)
+                peer.sock.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
 

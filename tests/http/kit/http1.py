@@ -81,7 +81,7 @@ class Client:
             if not self.fill():
                 raise EOFError(f'the stream ended inside a line: {bytes(self.buffer)!r}')
 
-    def take(self, count):
+    def read_exactly(self, count):
         while len(self.buffer) < count:
             if not self.fill():
                 raise EOFError(f'{count - len(self.buffer)} bytes are missing')
@@ -120,7 +120,7 @@ class Client:
         elif length is not None:
             if not length.isdigit():
                 raise BadResponse(f'Content-Length: {length}')
-            response.body = self.take(int(length)) if keep else self.skip(int(length))
+            response.body = self.read_exactly(int(length)) if keep else self.skip(int(length))
         else:
             while self.fill():
                 pass
@@ -146,11 +146,11 @@ class Client:
                 while (line := self.line()):
                     self.trailers.append(line)
                 return bytes(body)
-            body += self.take(size)
-            if self.take(2) != b'\r\n':
+            body += self.read_exactly(size)
+            if self.read_exactly(2) != b'\r\n':
                 raise BadResponse('a chunk without its CRLF')
 
-    def ask(self, method, target, headers=(), body=b'', version='HTTP/1.1'):
+    def fetch(self, method, target, headers=(), body=b'', version='HTTP/1.1'):
         """Sends a request, with a Host field unless one is given, and reads the response."""
         lines = [f'{method} {target} {version}']
         given = {name.lower() for name, _ in headers}
@@ -163,7 +163,7 @@ class Client:
         return self.read(method)
 
     def get(self, target, **headers):
-        return self.ask('GET', target, [(name.replace('_', '-'), value) for name, value in headers.items()])
+        return self.fetch('GET', target, [(name.replace('_', '-'), value) for name, value in headers.items()])
 
     def at_end(self):
         """Waits for the end of the stream; True if no bytes preceded it."""

@@ -165,14 +165,14 @@ class Client:
             return False
         with self.lock:
             for event in self.h2.receive_data(piece):
-                self.happened(event)
+                self.handle_event(event)
             try:
                 self.flush()
             except STREAM_ERRORS:
                 pass                # the server has closed; earlier bytes from it can still be received
         return True
 
-    def happened(self, event):
+    def handle_event(self, event):
         response = self.responses.get(getattr(event, 'stream_id', None))
         if isinstance(event, h2.events.ResponseReceived):
             response.set_head(event.headers)
@@ -199,7 +199,7 @@ class Client:
             assert self.pump(), f'the connection ended: {found}, GOAWAY {self.goaway}'
         return found if len(found) > 1 else found[0]
 
-    def ask(self, target='/one.txt', **arguments):
+    def fetch(self, target='/one.txt', **arguments):
         return self.wait(self.request(target, **arguments))
 
     def to_end(self):

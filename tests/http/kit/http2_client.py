@@ -180,14 +180,14 @@ class Client:
                 return False
         return len(self.current.body) > before
 
-    def take(self, count):
+    def read_exactly(self, count):
         """The next bytes of the body, also if its head was not read."""
         if not self.current:
             self.head()
-        return http1.Client.take(self, count)
+        return http1.Client.read_exactly(self, count)
 
     def skip(self, count):
-        self.take(count)
+        self.read_exactly(count)
         return b''
 
     def rest(self):
@@ -198,7 +198,7 @@ class Client:
         if response.status != 400 or response.lines:
             self.check_reset(response)
         self.trailers = [f'{name}: {value}' for name, value in response.trailers]
-        return self.take(len(self.buffer))
+        return self.read_exactly(len(self.buffer))
 
     chunked = rest
 
@@ -221,7 +221,7 @@ class Client:
     def stream(self):
         return skip('the socket')
 
-    def ask(self, method, target, headers=(), body=b'', version='HTTP/1.1'):
+    def fetch(self, method, target, headers=(), body=b'', version='HTTP/1.1'):
         if version != 'HTTP/1.1':
             skip(version)
         if not target.startswith('/') and not (method == 'OPTIONS' and target == '*'):
@@ -236,7 +236,7 @@ class Client:
         return self.read(method)
 
     def get(self, target, **headers):
-        return self.ask('GET', target, [(name.replace('_', '-'), value) for name, value in headers.items()])
+        return self.fetch('GET', target, [(name.replace('_', '-'), value) for name, value in headers.items()])
 
     def at_end(self):
         try:

@@ -98,7 +98,7 @@ def make_precompressed(folder):
     return folder
 
 
-def ask(port, request, transport='plain', timeout=20):
+def fetch(port, request, transport='plain', timeout=20):
     """Sends a request; returns the response (None if it ended early) and the names of the properties that are not compared."""
     line, *rest = [part.strip() for part in request.split(' | ')]
     method, target = line.split(' ', 1)
@@ -108,7 +108,7 @@ def ask(port, request, transport='plain', timeout=20):
     version = next((part[1:] for part in rest if part[0] == '%'), 'HTTP/1.1')
     client = http1.connect(port, transport, timeout=timeout * server_kit.PATIENCE)
     try:
-        response = client.ask(method, target, headers, body, version)
+        response = client.fetch(method, target, headers, body, version)
     except EOFError:
         response = None
     finally:

@@ -24,7 +24,7 @@ MOVES = (301, 302, 303, 307, 308)
 TARGETS = ('/one.txt', '/none', '/folder/', '/folder', '/a/x', '/b', '/c/y', '/a?x=2', '/bare/', '/ten.txt?y=1', '/empty.txt')
 
 
-class Maker:
+class SiteGenerator:
     """Draws the random choices for one site, and stores the names and paths generated so far."""
 
     def __init__(self, draw):
@@ -316,7 +316,7 @@ def http_directives(make):
 
 @st.composite
 def sites(draw):
-    make = Maker(draw)
+    make = SiteGenerator(draw)
     http = http_directives(make)
     count = make.pick((1, 1, 1, 1, 2, 3))
     servers = tuple(a_server(make, number, number == count - 1 and count > 1) for number in range(count))

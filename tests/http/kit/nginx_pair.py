@@ -40,7 +40,7 @@ def parts(found):
 def answer(port, request):
     """The properties of the response that must be the same from both servers; 'error' if no valid response was received."""
     try:
-        response, ignored = nginx_kit.ask(port, request, timeout=PATIENCE)
+        response, ignored = nginx_kit.fetch(port, request, timeout=PATIENCE)
     except (TimeoutError, ConnectionError, http1.BadResponse) as error:
         return {'error': type(error).__name__}
     found = nginx_kit.comparable_properties(response, ignored, port)

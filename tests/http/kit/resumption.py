@@ -24,10 +24,10 @@ def fetch_with_session(port, version, session_in=None, session_out=None, name='l
 
 @contextlib.contextmanager
 def server_starter(certificate, folder, loop, body):
-    """begin(*blocks, workers=2, main=None) -> a running server with a virtual server for each block, all on its `port`."""
+    """start(*blocks, workers=2, main=None) -> a running server with a virtual server for each block, all on its `port`."""
     running = []
 
-    def begin(*blocks, workers=2, main=None):
+    def start(*blocks, workers=2, main=None):
         port = server.free_port()
         whole = [{'listen': f'127.0.0.1:{port} ssl', 'server_name': 'localhost', 'ssl_certificate': certificate[0],
                   'ssl_certificate_key': certificate[1], 'location': {'/': {'return': f'200 "{body}"'}}, **block}
@@ -38,7 +38,7 @@ def server_starter(certificate, folder, loop, body):
         wait_for(lambda: ' runs, ' in made.errors(), 'all workers are ready')
         return made
     try:
-        yield begin
+        yield start
     finally:
         for made in running:
             made.stop()

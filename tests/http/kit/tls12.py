@@ -9,7 +9,7 @@ CHANGE_CIPHER_SPEC, ALERT = 20, 21
 SUITES = ('ECDHE-ECDSA-AES128-GCM-SHA256', 'ECDHE-ECDSA-AES256-GCM-SHA384', 'ECDHE-ECDSA-CHACHA20-POLY1305')
 
 
-class Tap:
+class RecordingConnection:
     """A connection that records the received bytes; usable by http1.Client."""
 
     def __init__(self, port, suite=None, timeout=20):

@@ -297,8 +297,8 @@ class Tls13:
             else:
                 raise TlsError(f'handshake message {kind} after the handshake')
 
-    def key_update(self, ask):
-        self.send_record(HANDSHAKE, bytes([KEY_UPDATE, 0, 0, 1, 1 if ask else 0]))
+    def key_update(self, request_update):
+        self.send_record(HANDSHAKE, bytes([KEY_UPDATE, 0, 0, 1, 1 if request_update else 0]))
         self.writing = self.writing.next()
 
     def key_update_storm(self, count=500, between=b''):

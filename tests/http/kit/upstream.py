@@ -5,7 +5,7 @@ import struct
 import threading
 
 
-class Conversation:
+class UpstreamConnection:
     """One connection to the upstream server; `request` is the last request on it."""
 
     def __init__(self, upstream, stream):
@@ -27,7 +27,7 @@ class Conversation:
         assert text.endswith(b'\r'), f'a line without CR: {text!r}'
         return text[:-1]
 
-    def take(self, count):
+    def read_exactly(self, count):
         while len(self.buffer) < count:
             if not self.fill():
                 raise EOFError
@@ -53,12 +53,12 @@ class Conversation:
                 size = int(self.line().split(b';')[0], 16)
                 if size == 0:
                     break
-                request.body += self.take(size)
-                assert self.take(2) == b'\r\n'
+                request.body += self.read_exactly(size)
+                assert self.read_exactly(2) == b'\r\n'
             while (line := self.line()):
                 request.trailers.append(line.decode('latin-1'))
         else:
-            request.body += self.take(int(request.header('content-length') or 0))
+            request.body += self.read_exactly(int(request.header('content-length') or 0))
         return request.body
 
     def send(self, data):
@@ -96,17 +96,17 @@ class Request:
         return f'<{self.line} {self.lines} {len(self.body)} bytes>'
 
 
-def plain(talk):
+def plain(peer):
     """The default response: server name, method and target as text."""
-    talk.read_body()
-    body = f'{talk.upstream.name} {talk.request.method} {talk.request.target}\n'
+    peer.read_body()
+    body = f'{peer.upstream.name} {peer.request.method} {peer.request.target}\n'
     head = f'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\n\r\n'
-    talk.send(head if talk.request.method == 'HEAD' else head + body)
+    peer.send(head if peer.request.method == 'HEAD' else head + body)
     return True
 
 
 class Upstream:
-    """Listens on an address or a UNIX socket. `scripts` maps a path (without query) to a function of the conversation, which is called
+    """Listens on an address or a UNIX socket. `scripts` maps a path (without query) to a function of the peer, which is called
     after the header section has been read; it returns True if the connection stays open. Other paths get `plain`."""
 
     def __init__(self, scripts=None, name='one', path=None, port=0, tls=None, address='127.0.0.1'):
@@ -147,14 +147,14 @@ class Upstream:
             threading.Thread(target=self.serve, args=(stream,), daemon=True).start()
 
     def serve(self, stream):
-        talk = Conversation(self, stream)
+        peer = UpstreamConnection(self, stream)
         try:
             if self.tls:
-                stream = talk.stream = self.tls.wrap_socket(stream, server_side=True)
+                stream = peer.stream = self.tls.wrap_socket(stream, server_side=True)
             while True:
-                request = talk.read_head()
+                request = peer.read_head()
                 script = self.scripts.get(request.target.split('?')[0], plain)
-                if not script(talk):
+                if not script(peer):
                     break
         except (EOFError, OSError):
             pass

@@ -14,7 +14,7 @@ struct recorded {
     int count;
 };
 
-static void keep(void *owner, enum log_level level, struct str line)
+static void record_line(void *owner, enum log_level level, struct str line)
 {
     struct recorded *recorded = owner;
 
@@ -28,7 +28,7 @@ START_TEST(lines_have_the_format_of_nginx)
 {
     struct clock clock = {.wall_ms = 1795190701999};
     struct recorded recorded = {.count = 0};
-    struct log log = {.level = LOG_NOTICE, .clock = &clock, .sink = keep, .owner = &recorded};
+    struct log log = {.level = LOG_NOTICE, .clock = &clock, .sink = record_line, .owner = &recorded};
     char want[128];
 
     setenv("TZ", "UTC", 1);
@@ -48,7 +48,7 @@ END_TEST
 START_TEST(control_bytes_cannot_forge_a_line)
 {
     struct recorded recorded = {.count = 0};
-    struct log log = {.level = LOG_DEBUG, .sink = keep, .owner = &recorded};
+    struct log log = {.level = LOG_DEBUG, .sink = record_line, .owner = &recorded};
 
     log_write(&log, LOG_ERROR, "a\n2026 [emerg] forged\x1b[2J\x7f\r \xc3\xa9");
     ck_assert_ptr_nonnull(strstr(recorded.line, "a\\x0a2026 [emerg] forged\\x1b[2J\\x7f\\x0d \xc3\xa9\n"));
@@ -59,7 +59,7 @@ END_TEST
 START_TEST(fields_follow_the_text)
 {
     struct recorded recorded = {.count = 0};
-    struct log log = {.level = LOG_WARN, .sink = keep, .owner = &recorded};
+    struct log log = {.level = LOG_WARN, .sink = record_line, .owner = &recorded};
     struct log_fields fields = {.connection = 18446744073709551615u, .client = STR("c"), .server = STR(""),
                                 .request = STR("\"\n"), .host = STR("h"), .request_id = STR("i"), .upstream = STR("u")};
 
@@ -81,7 +81,7 @@ static void keep_record(void *owner, const struct log_record *record)
 
     ck_assert_ptr_nonnull(record->clock);
     ck_assert(str_equal(record->message, STR("a\nb")));
-    keep(owner, record->level, log_record_text(record, true, line));
+    record_line(owner, record->level, log_record_text(record, true, line));
 }
 
 START_TEST(records_have_the_raw_text)
@@ -97,7 +97,7 @@ END_TEST
 START_TEST(long_lines_are_cut)
 {
     struct recorded recorded = {.count = 0};
-    struct log log = {.level = LOG_DEBUG, .sink = keep, .owner = &recorded};
+    struct log log = {.level = LOG_DEBUG, .sink = record_line, .owner = &recorded};
     char text[3 * LIMIT_LOG_LINE];
 
     memset(text, '\1', sizeof(text));
@@ -117,7 +117,7 @@ START_TEST(log_without_a_sink_is_silent)
     log_write(&log, LOG_ERROR, "nowhere");
     log_write(NULL, LOG_ERROR, "nowhere");
     ck_assert_int_eq(recorded.count, 0);
-    log.sink = keep;
+    log.sink = record_line;
     log_write(&log, LOG_ERROR, "somewhere");
     ck_assert_int_eq(recorded.count, 1);
     ck_assert_ptr_nonnull(strstr(recorded.line, "somewhere"));

@@ -1,7 +1,7 @@
 #include "base/limits.h"
 #include "cache/cache_file.h"
 
-#include "room.h"
+#include "cache_fixture.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,11 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static struct room room;
+static struct cache_fixture fixture;
 
 static int open_again(const struct cache_id *id, uint64_t size, size_t content_max, struct cache_opened *out)
 {
-    return cache_file_open(&room.directory, id, size, content_max, out);
+    return cache_file_open(&fixture.directory, id, size, content_max, out);
 }
 
 static int file_of(const struct cache_id *id)
@@ -23,8 +23,8 @@ static int file_of(const struct cache_id *id)
     char name[CACHE_NAME];
     int fd;
 
-    cache_file_name(&room.directory, id, name);
-    fd = openat(room.directory.fd, name, O_RDWR);
+    cache_file_name(&fixture.directory, id, name);
+    fd = openat(fixture.directory.fd, name, O_RDWR);
     ck_assert_int_ge(fd, 0);
     return fd;
 }
@@ -35,8 +35,8 @@ START_TEST(only_names_of_the_cache_are_parsed)
     struct cache_id read_back;
     char name[CACHE_NAME];
 
-    room.directory.levels[0] = 1, room.directory.levels[1] = 2, room.directory.levels[2] = 0;
-    cache_file_name(&room.directory, &id, name);
+    fixture.directory.levels[0] = 1, fixture.directory.levels[1] = 2, fixture.directory.levels[2] = 0;
+    cache_file_name(&fixture.directory, &id, name);
     ck_assert_str_eq(name, "3/ef/12ab000000000000000000000000def3.0000000000001234");
     ck_assert(cache_file_parse_name(name + 5, &read_back));
     ck_assert_mem_eq(&read_back, &id, sizeof(id));
@@ -79,12 +79,12 @@ END_TEST
 
 START_TEST(written_file_is_read_back)
 {
-    struct cache_id id = room_id(1, 7);
+    struct cache_id id = cache_fixture_id(1, 7);
     struct cache_opened opened;
     uint64_t size;
 
-    room_open(&room);
-    size = room_store(&room, &id, "key", "the head", STR("the body"));
+    cache_fixture_open(&fixture);
+    size = cache_fixture_store(&fixture, &id, "key", "the head", STR("the body"));
     ck_assert_int_eq(open_again(&id, size, 100, &opened), 0);
     ck_assert(str_equal(opened.key, STR("key")) && str_equal(opened.head, STR("the head")));
     ck_assert(str_equal(opened.content, STR("the body")));
@@ -95,7 +95,7 @@ START_TEST(written_file_is_read_back)
     cache_opened_close(&opened);
     id.sequence = 8;
     ck_assert_int_eq(open_again(&id, size, 100, &opened), -ENOENT);
-    room_close(&room);
+    cache_fixture_close(&fixture);
 }
 END_TEST
 
@@ -105,51 +105,51 @@ static void sweep(const struct cache_making *making)
 
     cache_file_name(making->directory, &making->id, name);
     strcat(name, ".tmp");
-    cache_file_remove_unfinished(room.directory.fd, name);
+    cache_file_remove_unfinished(fixture.directory.fd, name);
 }
 
 START_TEST(unfinished_files_are_deleted)
 {
-    struct cache_making making = {.directory = &room.directory, .fd = -1, .id = room_id(1, 7)};
+    struct cache_making making = {.directory = &fixture.directory, .fd = -1, .id = cache_fixture_id(1, 7)};
 
-    room_open(&room);
+    cache_fixture_open(&fixture);
     ck_assert_int_eq(cache_file_create(&making), 0);
     close(making.fd); /* as if its process had died */
-    ck_assert_uint_eq(room_count(&room), 1);
+    ck_assert_uint_eq(cache_fixture_count(&fixture), 1);
     sweep(&making);
-    ck_assert_uint_eq(room_count(&room), 0);
-    room_close(&room);
+    ck_assert_uint_eq(cache_fixture_count(&fixture), 0);
+    cache_fixture_close(&fixture);
 }
 END_TEST
 
 START_TEST(discarded_file_is_deleted)
 {
-    struct cache_making making = {.directory = &room.directory, .fd = -1};
+    struct cache_making making = {.directory = &fixture.directory, .fd = -1};
 
-    room_open(&room);
+    cache_fixture_open(&fixture);
     cache_file_discard(&making); /* never created */
-    making.id = room_id(1, 7);
+    making.id = cache_fixture_id(1, 7);
     ck_assert_int_eq(cache_file_create(&making), 0);
     ck_assert_int_eq(cache_file_write(&making, STR("some")), 0);
-    ck_assert_uint_eq(room_count(&room), 1);
+    ck_assert_uint_eq(cache_fixture_count(&fixture), 1);
     sweep(&making); /* the file is being written: another process does not delete it */
-    ck_assert_uint_eq(room_count(&room), 1);
+    ck_assert_uint_eq(cache_fixture_count(&fixture), 1);
     cache_file_discard(&making);
-    ck_assert_uint_eq(room_count(&room), 0);
-    room_close(&room);
+    ck_assert_uint_eq(cache_fixture_count(&fixture), 0);
+    cache_fixture_close(&fixture);
 }
 END_TEST
 
 /* Changes each byte of key, head and mark, and truncates the file to each length: every such file is invalid. */
 START_TEST(damaged_files_are_invalid)
 {
-    struct cache_id id = room_id(1, 7);
+    struct cache_id id = cache_fixture_id(1, 7);
     struct cache_opened opened;
     uint64_t size;
     int fd;
 
-    room_open(&room);
-    size = room_store(&room, &id, "a key", "the head", STR("the body"));
+    cache_fixture_open(&fixture);
+    size = cache_fixture_store(&fixture, &id, "a key", "the head", STR("the body"));
     fd = file_of(&id);
     for (uint64_t at = 8; at < size; at++) {
         char was, other;
@@ -165,7 +165,7 @@ START_TEST(damaged_files_are_invalid)
         ck_assert_int_eq(open_again(&id, 0, 100, &opened), -EBADMSG);
     }
     close(fd);
-    room_close(&room);
+    cache_fixture_close(&fixture);
 }
 END_TEST
 
@@ -194,14 +194,14 @@ static void move_before_boot(int fd, uint64_t size)
  */
 START_TEST(body_from_before_a_boot_is_verified)
 {
-    struct cache_id id = room_id(1, 7);
+    struct cache_id id = cache_fixture_id(1, 7);
     struct cache_opened opened;
     struct str body = STR("the body of a file that is longer than one word");
     uint64_t size;
     int fd;
 
-    room_open(&room);
-    size = room_store(&room, &id, "key", "head", body);
+    cache_fixture_open(&fixture);
+    size = cache_fixture_store(&fixture, &id, "key", "head", body);
     fd = file_of(&id);
     ck_assert_int_eq(pwrite(fd, "X", 1, 10), 1);
     ck_assert_int_eq(open_again(&id, size, 0, &opened), 0); /* written since this boot: the body is not verified */
@@ -212,29 +212,29 @@ START_TEST(body_from_before_a_boot_is_verified)
     ck_assert_int_eq(open_again(&id, size, 0, &opened), 0);
     cache_opened_close(&opened);
     close(fd);
-    room_close(&room);
+    cache_fixture_close(&fixture);
 }
 END_TEST
 
 START_TEST(head_is_updated)
 {
     struct cache_zone *zone = cache_zone_create(32 * 1024, 0);
-    struct cache_id id = room_id(1, 7);
+    struct cache_id id = cache_fixture_id(1, 7);
     struct cache_view first, second;
     struct cache_victims none = {0};
     struct cache_opened opened;
     uint64_t size;
     int fd;
 
-    room_open(&room);
-    size = room_store(&room, &id, "key", "one", STR("the body"));
+    cache_fixture_open(&fixture);
+    size = cache_fixture_store(&fixture, &id, "key", "one", STR("the body"));
     ck_assert_int_eq(cache_zone_publish(zone, &id, size, &(struct cache_origin){id.hash, UINT64_MAX}, 1, &none), 0);
     ck_assert(cache_zone_find(zone, &id.hash, false, 1, &first, &none));
     fd = file_of(&id); /* the incomplete update of a process that died is overwritten */
     ck_assert_int_eq(pwrite(fd, "half a note", 11, (off_t)size), 11);
     close(fd);
-    ck_assert_int_eq(cache_file_update(&room.directory, zone, &id, &first, STR("another")), 0);
-    ck_assert_int_eq(cache_file_update(&room.directory, zone, &id, &first, STR("too late")), -EBUSY);
+    ck_assert_int_eq(cache_file_update(&fixture.directory, zone, &id, &first, STR("another")), 0);
+    ck_assert_int_eq(cache_file_update(&fixture.directory, zone, &id, &first, STR("too late")), -EBUSY);
     ck_assert(cache_zone_find(zone, &id.hash, false, 1, &second, &none));
     ck_assert_uint_gt(second.size, first.size);
     ck_assert_int_eq(open_again(&id, second.size, 100, &opened), 0);
@@ -247,28 +247,28 @@ START_TEST(head_is_updated)
     ck_assert_int_eq(open_again(&id, 0, 100, &opened), 0); /* without a size, as for the loader: the newest head */
     ck_assert(str_equal(opened.head, STR("another")));
     cache_opened_close(&opened);
-    room_close(&room);
+    cache_fixture_close(&fixture);
     cache_zone_destroy(zone);
 }
 END_TEST
 
 START_TEST(links_are_not_followed)
 {
-    struct cache_id id = room_id(1, 7), other = room_id(1, 8);
+    struct cache_id id = cache_fixture_id(1, 7), other = cache_fixture_id(1, 8);
     char name[CACHE_NAME], target[CACHE_NAME];
     struct cache_opened opened;
 
-    room_open(&room);
-    (void)room_store(&room, &id, "key", "head", STR("body"));
-    cache_file_name(&room.directory, &id, target);
-    cache_file_name(&room.directory, &other, name);
-    ck_assert_int_eq(symlinkat(target + 5, room.directory.fd, name), 0);
+    cache_fixture_open(&fixture);
+    (void)cache_fixture_store(&fixture, &id, "key", "head", STR("body"));
+    cache_file_name(&fixture.directory, &id, target);
+    cache_file_name(&fixture.directory, &other, name);
+    ck_assert_int_eq(symlinkat(target + 5, fixture.directory.fd, name), 0);
     ck_assert_int_eq(open_again(&other, 0, 100, &opened), -ELOOP);
-    room_close(&room);
+    cache_fixture_close(&fixture);
 }
 END_TEST
 
-static char directory[CACHE_NAME + sizeof(room.path)];
+static char directory[CACHE_NAME + sizeof(fixture.path)];
 static bool enough;
 
 /* Like the loader, deletes unfinished files in the directory in which files are created, until `enough` is set. */
@@ -294,22 +294,22 @@ static void *delete_unfinished_files(void *unused)
 
 START_TEST(file_in_progress_is_not_deleted)
 {
-    struct cache_id id = room_id(1, 7);
+    struct cache_id id = cache_fixture_id(1, 7);
     char name[CACHE_NAME];
     pthread_t sweeper;
 
-    room_open(&room);
-    cache_file_name(&room.directory, &id, name);
-    snprintf(directory, sizeof(directory), "%s/%.4s", room.path, name);
+    cache_fixture_open(&fixture);
+    cache_file_name(&fixture.directory, &id, name);
+    snprintf(directory, sizeof(directory), "%s/%.4s", fixture.path, name);
     enough = false;
     ck_assert_int_eq(pthread_create(&sweeper, NULL, delete_unfinished_files, NULL), 0);
     for (; id.sequence < 3000; id.sequence++) {
-        (void)room_store(&room, &id, "key", "head", STR("body"));
-        cache_file_delete(&room.directory, &id);
+        (void)cache_fixture_store(&fixture, &id, "key", "head", STR("body"));
+        cache_file_delete(&fixture.directory, &id);
     }
     __atomic_store_n(&enough, true, __ATOMIC_RELAXED);
     ck_assert_int_eq(pthread_join(sweeper, NULL), 0);
-    room_close(&room);
+    cache_fixture_close(&fixture);
 }
 END_TEST
 
@@ -321,5 +321,5 @@ int main(void)
         damaged_files_are_invalid, body_from_before_a_boot_is_verified, head_is_updated, links_are_not_followed,
     };
 
-    return room_run("file", tests, COUNT(tests));
+    return cache_fixture_run("file", tests, COUNT(tests));
 }

@@ -1,4 +1,4 @@
-#include "store_bed.h"
+#include "store_fixture.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,8 +9,8 @@
  */
 static void check_splice(const char *from, struct str body, uint64_t first, struct str between, uint64_t end)
 {
-    struct cache_entry *entry = get(from);
-    struct cache_fill *made = fill("spliced");
+    struct cache_entry *entry = look_up(from);
+    struct cache_fill *made = begin_fill("spliced");
     struct buffer whole = {0};
 
     ck_assert_ptr_nonnull(entry);
@@ -23,12 +23,12 @@ static void check_splice(const char *from, struct str body, uint64_t first, stru
     for (size_t at = 0; at < between.length; at += 30000)
         cache_fill_add(made, str_slice(between, at, at + 30000));
     cache_fill_end(made, STR("head"));
-    settle();
+    finish_tasks();
     ck_assert_int_eq(buffer_append(&whole, str_slice(body, 0, (size_t)first)), 0);
     ck_assert_int_eq(buffer_append(&whole, between), 0);
     ck_assert_int_eq(buffer_append(&whole, str_skip(body, body.length - (size_t)end)), 0);
     check_is("spliced", "head", buffer_str(&whole));
-    ck_assert_uint_eq(room_count(&room), 1);
+    ck_assert_uint_eq(cache_fixture_count(&fixture), 1);
     buffer_finish(&whole);
 }
 
@@ -41,20 +41,20 @@ START_TEST(fill_splices_stored_and_new_bytes)
     for (size_t i = 0; i < sizeof(old); i++)
         old[i] = (char)(i * 7 / 3);
     memset(new, 'n', sizeof(new));
-    room_open(&room);
-    begin();
+    cache_fixture_open(&fixture);
+    open_store();
     for (size_t i = 0; i < COUNT(sizes); i++) {
         struct str body = str_of(old, sizes[i]);
 
-        put("old", "its head", body);
+        store_response("old", "its head", body);
         check_splice("old", body, sizes[i], str_of(new, sizeof(new)), 0);
-        put("old", "its head", body);
+        store_response("old", "its head", body);
         check_splice("old", body, 0, str_of(new, 1), sizes[i]);
-        put("old", "its head", body);
+        store_response("old", "its head", body);
         check_splice("old", body, sizes[i] / 2, str_of(new, sizeof(new)), sizes[i] / 2);
     }
-    finish();
-    room_close(&room);
+    close_store();
+    cache_fixture_close(&fixture);
 }
 END_TEST
 
@@ -64,28 +64,28 @@ START_TEST(failed_splice_stores_nothing)
     struct cache_entry *entry;
     struct cache_fill *made;
 
-    room_open(&room);
-    begin();
-    put("old", "its head", str_of(old, sizeof(old)));
-    entry = get("old");
-    made = fill("given up");
+    cache_fixture_open(&fixture);
+    open_store();
+    store_response("old", "its head", str_of(old, sizeof(old)));
+    entry = look_up("old");
+    made = begin_fill("given up");
     cache_fill_prepend(made, entry, 0, sizeof(old));
     cache_fill_discard(made); /* while a part of the other body is being copied */
-    settle();
-    ck_assert_uint_eq(room_count(&room), 1);
+    finish_tasks();
+    ck_assert_uint_eq(cache_fixture_count(&fixture), 1);
 
-    made = fill("too short");
+    made = begin_fill("too short");
     cache_fill_append(made, entry, 0, sizeof(old));
     made->after.at = 2 * sizeof(old); /* after the end of the file, as if the file had been truncated */
     cache_fill_add(made, STR("new"));
     cache_fill_end(made, STR("head"));
-    settle();
-    ck_assert_ptr_null(get("too short"));
+    finish_tasks();
+    ck_assert_ptr_null(look_up("too short"));
     ck_assert(was_logged("without being stored"));
-    ck_assert_uint_eq(room_count(&room), 1);
+    ck_assert_uint_eq(cache_fixture_count(&fixture), 1);
     cache_entry_unref(entry);
-    finish();
-    room_close(&room);
+    close_store();
+    cache_fixture_close(&fixture);
 }
 END_TEST
 
@@ -95,46 +95,46 @@ START_TEST(fill_ends_under_another_key)
     struct cache_totals totals;
     struct cache_fill *made;
 
-    room_open(&room);
-    begin();
+    cache_fixture_open(&fixture);
+    open_store();
     for (unsigned i = 0; i < 40; i++) { /* the directories of some of the 40 keys do not exist yet */
         char key[20];
 
         snprintf(key, sizeof(key), "other %u", i);
-        made = fill("one");
+        made = begin_fill("one");
         cache_fill_add(made, i % 2 ? STR("short") : str_of(body, sizeof(body)));
         if (i % 4)
-            settle();
+            finish_tasks();
         cache_fill_end_as(made, str_from(key), STR("head"));
-        settle();
+        finish_tasks();
         check_is(key, "head", i % 2 ? STR("short") : str_of(body, sizeof(body)));
     }
-    ck_assert_ptr_null(get("one"));
-    made = fill("one");
+    ck_assert_ptr_null(look_up("one"));
+    made = begin_fill("one");
     cache_fill_add(made, STR("short"));
     made->error = -ENOSPC;
     cache_fill_end_as(made, STR("failed"), STR("head"));
-    settle();
-    ck_assert_ptr_null(get("failed"));
-    ck_assert_uint_eq(room_count(&room), 40);
+    finish_tasks();
+    ck_assert_ptr_null(look_up("failed"));
+    ck_assert_uint_eq(cache_fixture_count(&fixture), 40);
     cache_zone_totals(conf.zone, &totals);
     ck_assert_uint_eq(totals.files, 40);
-    finish();
+    close_store();
 
-    begin(); /* the loader indexes each file under the key that the file contains */
+    open_store(); /* the loader indexes each file under the key that the file contains */
     for (int i = 0; i < 100; i++) {
         turn_for(100);
         cache_zone_totals(conf.zone, &totals);
         if (totals.files == 40)
             break;
     }
-    settle();
+    finish_tasks();
     cache_zone_totals(conf.zone, &totals);
     ck_assert_uint_eq(totals.files, 40);
     check_is("other 0", "head", str_of(body, sizeof(body)));
     check_is("other 39", "head", STR("short"));
-    finish();
-    room_close(&room);
+    close_store();
+    cache_fixture_close(&fixture);
 }
 END_TEST
 
@@ -144,18 +144,18 @@ START_TEST(peek_finds_an_entry_without_a_fetch_until_discarded)
     struct cache_totals totals;
     bool pending;
 
-    room_open(&room);
-    begin();
+    cache_fixture_open(&fixture);
+    open_store();
     ck_assert_ptr_null(cache_store_peek(store, &lookup, STR("a"), &pending));
     ck_assert(!pending);
     ck_assert(!cache_store_discard(store, STR("a")));
     cache_zone_totals(conf.zone, &totals);
     ck_assert_uint_eq(totals.entries, 0); /* a lookup that finds nothing creates no entry */
-    put("a", "head", STR("body"));
+    store_response("a", "head", STR("body"));
     answered = false;
     ck_assert_ptr_null(cache_store_peek(store, &lookup, STR("a"), &pending));
     ck_assert(pending);
-    settle();
+    finish_tasks();
     ck_assert(answered && last);
     cache_entry_unref(last);
     last = cache_store_peek(store, &lookup, STR("a"), &pending);
@@ -165,10 +165,10 @@ START_TEST(peek_finds_an_entry_without_a_fetch_until_discarded)
     ck_assert(!cache_store_discard(store, STR("a")));
     ck_assert_ptr_null(cache_store_peek(store, &lookup, STR("a"), &pending));
     ck_assert(!pending);
-    put("a", "head", STR("body")); /* unlike a purged key, it can be stored again at once */
+    store_response("a", "head", STR("body")); /* unlike a purged key, it can be stored again at once */
     check_is("a", "head", STR("body"));
-    finish();
-    room_close(&room);
+    close_store();
+    cache_fixture_close(&fixture);
 }
 END_TEST
 
@@ -179,5 +179,5 @@ int main(void)
         peek_finds_an_entry_without_a_fetch_until_discarded,
     };
 
-    return room_run("fill", tests, COUNT(tests));
+    return cache_fixture_run("fill", tests, COUNT(tests));
 }

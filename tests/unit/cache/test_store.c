@@ -1,7 +1,7 @@
 #include "cache/cache_store.h"
 
 #include "base/limits.h"
-#include "store_bed.h"
+#include "store_fixture.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,23 +15,23 @@
 
 START_TEST(stored_and_found)
 {
-    room_open(&room);
-    begin();
-    ck_assert_ptr_null(get("a"));
-    put("a", "head", STR("body"));
+    cache_fixture_open(&fixture);
+    open_store();
+    ck_assert_ptr_null(look_up("a"));
+    store_response("a", "head", STR("body"));
     check_is("a", "head", STR("body"));
     check_is("a", "head", STR("body"));
-    ck_assert_ptr_null(get("b"));
-    put("a", "newer", STR("another body"));
+    ck_assert_ptr_null(look_up("b"));
+    store_response("a", "newer", STR("another body"));
     check_is("a", "newer", STR("another body"));
-    ck_assert_uint_eq(room_count(&room), 1);
+    ck_assert_uint_eq(cache_fixture_count(&fixture), 1);
     ck_assert(cache_store_remove(store, STR("a")));
     ck_assert(!cache_store_remove(store, STR("a")));
-    ck_assert_ptr_null(get("a"));
-    settle();
-    ck_assert_uint_eq(room_count(&room), 0);
-    finish();
-    room_close(&room);
+    ck_assert_ptr_null(look_up("a"));
+    finish_tasks();
+    ck_assert_uint_eq(cache_fixture_count(&fixture), 0);
+    close_store();
+    cache_fixture_close(&fixture);
 }
 END_TEST
 
@@ -40,15 +40,15 @@ START_TEST(uses_are_counted_before_storing)
     struct cache_lookup lookup = {.found = found};
     bool pending;
 
-    room_open(&room);
-    begin();
+    cache_fixture_open(&fixture);
+    open_store();
     for (unsigned i = 1; i <= 3; i++) {
         ck_assert_ptr_null(cache_store_get(store, &lookup, STR("a"), &pending));
         ck_assert(!pending);
         ck_assert_uint_eq(lookup.uses, i);
     }
-    finish();
-    room_close(&room);
+    close_store();
+    cache_fixture_close(&fixture);
 }
 END_TEST
 
@@ -65,9 +65,9 @@ START_TEST(large_bodies_are_written_while_they_arrive)
     struct buffer body = {0};
     struct cache_fill *made;
 
-    room_open(&room);
-    begin();
-    made = fill("large");
+    cache_fixture_open(&fixture);
+    open_store();
+    made = begin_fill("large");
     made->room = relieved;
     reliefs = 0;
     for (unsigned i = 0; i < 100; i++) {
@@ -84,11 +84,11 @@ START_TEST(large_bodies_are_written_while_they_arrive)
     }
     ck_assert_uint_gt(reliefs, 0);
     cache_fill_end(made, STR("head"));
-    settle();
+    finish_tasks();
     check_is("large", "head", buffer_str(&body));
     buffer_finish(&body);
-    finish();
-    room_close(&room);
+    close_store();
+    cache_fixture_close(&fixture);
 }
 END_TEST
 
@@ -97,20 +97,20 @@ START_TEST(discarded_fill_stores_nothing)
     static char piece[200000];
     struct cache_fill *made;
 
-    room_open(&room);
-    begin();
-    made = fill("a");
+    cache_fixture_open(&fixture);
+    open_store();
+    made = begin_fill("a");
     cache_fill_add(made, str_of(piece, sizeof(piece)));
-    settle();
-    ck_assert_uint_eq(room_count(&room), 1); /* the unfinished file has a temporary name */
+    finish_tasks();
+    ck_assert_uint_eq(cache_fixture_count(&fixture), 1); /* the unfinished file has a temporary name */
     cache_fill_discard(made);
-    cache_fill_discard(fill("b"));
+    cache_fill_discard(begin_fill("b"));
     cache_fill_discard(NULL);
-    settle();
-    ck_assert_uint_eq(room_count(&room), 0);
-    ck_assert_ptr_null(get("a"));
-    finish();
-    room_close(&room);
+    finish_tasks();
+    ck_assert_uint_eq(cache_fixture_count(&fixture), 0);
+    ck_assert_ptr_null(look_up("a"));
+    close_store();
+    cache_fixture_close(&fixture);
 }
 END_TEST
 
@@ -118,36 +118,37 @@ START_TEST(found_after_a_restart)
 {
     int fd;
 
-    room_open(&room);
-    begin();
-    put("a", "head", STR("body"));
-    put("b", "head b", STR("body b"));
-    finish();
+    cache_fixture_open(&fixture);
+    open_store();
+    store_response("a", "head", STR("body"));
+    store_response("b", "head b", STR("body b"));
+    close_store();
     /*
      * Files left by a killed server: a temporary one, and an incomplete one with its final name. And files
      * that do not belong to the cache.
      */
-    ck_assert_int_eq(mkdirat(room.directory.fd, "0", 0700) == 0 || errno == EEXIST, 1);
-    ck_assert_int_eq(mkdirat(room.directory.fd, "0/00", 0700) == 0 || errno == EEXIST, 1);
-    fd = openat(room.directory.fd, "0/00/00000000000000000000000000000000.0000000000001234.tmp",
+    ck_assert_int_eq(mkdirat(fixture.directory.fd, "0", 0700) == 0 || errno == EEXIST, 1);
+    ck_assert_int_eq(mkdirat(fixture.directory.fd, "0/00", 0700) == 0 || errno == EEXIST, 1);
+    fd = openat(fixture.directory.fd, "0/00/00000000000000000000000000000000.0000000000001234.tmp",
                 O_CREAT | O_WRONLY, 0600);
     ck_assert_int_ge(fd, 0);
     close(fd);
-    fd = openat(room.directory.fd, "0/00/00000000000000000000000000000000.0000000000001234", O_CREAT | O_WRONLY, 0600);
+    fd = openat(fixture.directory.fd, "0/00/00000000000000000000000000000000.0000000000001234",
+                O_CREAT | O_WRONLY, 0600);
     ck_assert_int_eq(write(fd, "half of it", 10), 10);
     close(fd);
-    fd = openat(room.directory.fd, "0/00/readme", O_CREAT | O_WRONLY, 0600);
+    fd = openat(fixture.directory.fd, "0/00/readme", O_CREAT | O_WRONLY, 0600);
     close(fd);
-    ck_assert_uint_eq(room_count(&room), 5);
-    begin();
+    ck_assert_uint_eq(cache_fixture_count(&fixture), 5);
+    open_store();
     for (unsigned i = 0; i < 1000 && !cache_zone_loaded(conf.zone); i++)
         turn_for(5);
     ck_assert(cache_zone_loaded(conf.zone));
     check_is("a", "head", STR("body"));
     check_is("b", "head b", STR("body b"));
-    ck_assert_uint_eq(room_count(&room), 3);
-    finish();
-    room_close(&room);
+    ck_assert_uint_eq(cache_fixture_count(&fixture), 3);
+    close_store();
+    cache_fixture_close(&fixture);
 }
 END_TEST
 
@@ -157,22 +158,22 @@ START_TEST(locked_temporary_file_is_deleted_later)
     const char *name = "0/00/00000000000000000000000000000000.0000000000001234.tmp";
     int fd;
 
-    room_open(&room);
-    ck_assert_int_eq(mkdirat(room.directory.fd, "0", 0700), 0);
-    ck_assert_int_eq(mkdirat(room.directory.fd, "0/00", 0700), 0);
-    fd = openat(room.directory.fd, name, O_CREAT | O_WRONLY, 0600);
+    cache_fixture_open(&fixture);
+    ck_assert_int_eq(mkdirat(fixture.directory.fd, "0", 0700), 0);
+    ck_assert_int_eq(mkdirat(fixture.directory.fd, "0/00", 0700), 0);
+    fd = openat(fixture.directory.fd, name, O_CREAT | O_WRONLY, 0600);
     ck_assert_int_eq(flock(fd, LOCK_EX | LOCK_NB), 0);
-    begin();
+    open_store();
     for (unsigned i = 0; i < 1000 && !cache_zone_loaded(conf.zone); i++)
         turn_for(5);
     ck_assert(cache_zone_loaded(conf.zone));
-    ck_assert_uint_eq(room_count(&room), 1);
+    ck_assert_uint_eq(cache_fixture_count(&fixture), 1);
     close(fd);
-    for (unsigned i = 0; i < 2000 && room_count(&room) > 0; i++)
+    for (unsigned i = 0; i < 2000 && cache_fixture_count(&fixture) > 0; i++)
         turn_for(5);
-    ck_assert_uint_eq(room_count(&room), 0);
-    finish();
-    room_close(&room);
+    ck_assert_uint_eq(cache_fixture_count(&fixture), 0);
+    close_store();
+    cache_fixture_close(&fixture);
 }
 END_TEST
 
@@ -182,26 +183,26 @@ START_TEST(damaged_files_are_dropped)
     char name[CACHE_NAME];
     int fd;
 
-    room_open(&room);
-    begin();
-    put("a", "head", STR("body"));
-    entry = get("a");
+    cache_fixture_open(&fixture);
+    open_store();
+    store_response("a", "head", STR("body"));
+    entry = look_up("a");
     ck_assert_ptr_nonnull(entry);
-    cache_file_name(&room.directory, &entry->id, name);
+    cache_file_name(&fixture.directory, &entry->id, name);
     cache_entry_unref(entry);
-    fd = openat(room.directory.fd, name, O_WRONLY);
+    fd = openat(fixture.directory.fd, name, O_WRONLY);
     ck_assert_int_eq(pwrite(fd, "X", 1, 5), 1);
     close(fd);
     cache_store_stop(store);
-    settle_to(0);
+    finish_tasks_to(0);
     cache_store_destroy(store);
     store = cache_store_create(&loop, &quiet, &conf, 0); /* another worker, which has no file open */
-    ck_assert_ptr_null(get("a"));
+    ck_assert_ptr_null(look_up("a"));
     ck_assert(was_logged("a damaged file"));
-    settle();
-    ck_assert_uint_eq(room_count(&room), 0);
-    finish();
-    room_close(&room);
+    finish_tasks();
+    ck_assert_uint_eq(cache_fixture_count(&fixture), 0);
+    close_store();
+    cache_fixture_close(&fixture);
 }
 END_TEST
 
@@ -209,12 +210,12 @@ START_TEST(size_limits_are_respected)
 {
     char key[16];
 
-    room_open(&room);
-    begin();
+    cache_fixture_open(&fixture);
+    open_store();
     conf.max_size = 1000;
     for (unsigned i = 0; i < 30; i++) {
         snprintf(key, sizeof(key), "key %u", i);
-        put(key, "head", STR("0123456789012345678901234567890123456789"));
+        store_response(key, "head", STR("0123456789012345678901234567890123456789"));
     }
     turn_for(2500);
     {
@@ -223,15 +224,15 @@ START_TEST(size_limits_are_respected)
         cache_zone_totals(conf.zone, &totals);
         ck_assert_uint_le(totals.bytes, 1000);
         ck_assert_uint_gt(totals.files, 3);
-        ck_assert_uint_eq(room_count(&room), totals.files);
+        ck_assert_uint_eq(cache_fixture_count(&fixture), totals.files);
     }
     check_is("key 29", "head", STR("0123456789012345678901234567890123456789"));
-    ck_assert_ptr_null(get("key 0"));
+    ck_assert_ptr_null(look_up("key 0"));
     conf.min_free = UINT64_MAX;
     turn_for(2500);
-    ck_assert_uint_eq(room_count(&room), 0);
-    finish();
-    room_close(&room);
+    ck_assert_uint_eq(cache_fixture_count(&fixture), 0);
+    close_store();
+    cache_fixture_close(&fixture);
 }
 END_TEST
 
@@ -242,22 +243,22 @@ START_TEST(full_disk_is_logged_once)
     struct rlimit limit = {100000, RLIM_INFINITY};
     unsigned lines = 0;
 
-    room_open(&room);
-    begin();
+    cache_fixture_open(&fixture);
+    open_store();
     signal(SIGXFSZ, SIG_IGN);
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
     for (unsigned i = 0; i < 3; i++)
-        put("a", "head", str_of(piece, sizeof(piece)));
-    ck_assert_ptr_null(get("a"));
+        store_response("a", "head", str_of(piece, sizeof(piece)));
+    ck_assert_ptr_null(look_up("a"));
     for (size_t i = 0; i < diagnostics.length; i++)
         lines += diagnostics.data[i] == '\n';
     ck_assert(was_logged("without being stored"));
     ck_assert_uint_eq(lines, 1);
-    ck_assert_uint_eq(room_count(&room), 0);
-    put("b", "head", STR("small"));
+    ck_assert_uint_eq(cache_fixture_count(&fixture), 0);
+    store_response("b", "head", STR("small"));
     check_is("b", "head", STR("small"));
-    finish();
-    room_close(&room);
+    close_store();
+    cache_fixture_close(&fixture);
 }
 END_TEST
 
@@ -276,8 +277,8 @@ START_TEST(fill_lock_permits_one_fetch)
     struct cache_hash hash;
     uint64_t fill_lock;
 
-    room_open(&room);
-    begin();
+    cache_fixture_open(&fixture);
+    open_store();
     wakes = 0;
     cache_store_hash(STR("a"), &hash);
     fill_lock = cache_store_fill_lock(store, &hash, 5000);
@@ -307,8 +308,8 @@ START_TEST(fill_lock_permits_one_fetch)
     turn_for(200);
     ck_assert_uint_eq(wakes, 4);
     ck_assert(!was_late);
-    finish();
-    room_close(&room);
+    close_store();
+    cache_fixture_close(&fixture);
 }
 END_TEST
 
@@ -325,35 +326,35 @@ START_TEST(updated_heads_are_found)
     struct cache_head_update renewal = {.ended = renewed};
     struct cache_entry *entry, *newer;
 
-    room_open(&room);
-    begin();
-    put("a", "one", STR("body"));
-    entry = get("a");
+    cache_fixture_open(&fixture);
+    open_store();
+    store_response("a", "one", STR("body"));
+    entry = look_up("a");
     ck_assert_ptr_nonnull(entry);
     cache_store_update(store, entry, STR("two"), &entry->id.hash, 0, NULL);
     ck_assert(str_equal(entry->head, STR("one")));
-    settle();
+    finish_tasks();
     check_is("a", "two", STR("body"));
     ck_assert(str_equal(entry->head, STR("one"))); /* the response in use does not change */
-    newer = get("a");
+    newer = look_up("a");
     cache_store_update(store, newer, STR("three"), &newer->id.hash, 0, &renewal);
     ck_assert_ptr_nonnull(renewal.task);
     ck_assert_uint_eq(renewals, 0);
-    settle();
+    finish_tasks();
     ck_assert_uint_eq(renewals, 1);
     check_is("a", "three", STR("body"));
     cache_entry_unref(newer);
-    newer = get("a");
+    newer = look_up("a");
     cache_store_update(store, newer, STR("four"), &newer->id.hash, 0, &renewal);
     cache_head_update_cancel(&renewal);
     cache_head_update_cancel(&renewal);
-    settle();
+    finish_tasks();
     ck_assert_uint_eq(renewals, 1); /* the head is written nevertheless */
     check_is("a", "four", STR("body"));
     cache_entry_unref(newer);
     cache_entry_unref(entry);
-    finish();
-    room_close(&room);
+    close_store();
+    cache_fixture_close(&fixture);
 }
 END_TEST
 
@@ -366,5 +367,5 @@ int main(void)
         fill_lock_permits_one_fetch, updated_heads_are_found,
     };
 
-    return room_run("store", tests, COUNT(tests));
+    return cache_fixture_run("store", tests, COUNT(tests));
 }

@@ -1,7 +1,7 @@
 #include "cache/cache_zone.h"
 
 #include "base/limits.h"
-#include "room.h"
+#include "cache_fixture.h"
 #include "../overwrite.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ static struct cache_victims victims;
 
 static struct cache_view view_of(unsigned char hash)
 {
-    struct cache_id id = room_id(hash, 0);
+    struct cache_id id = cache_fixture_id(hash, 0);
     struct cache_view view = {0};
 
     (void)cache_zone_find(zone, &id.hash, false, 0, &view, &victims);
@@ -25,7 +25,7 @@ static struct cache_view view_of(unsigned char hash)
 
 static int publish(unsigned char hash, uint64_t sequence, uint64_t size, uint32_t now_s)
 {
-    struct cache_id id = room_id(hash, sequence);
+    struct cache_id id = cache_fixture_id(hash, sequence);
 
     victims.count = 0;
     return cache_zone_publish(zone, &id, size, &(struct cache_origin){id.hash, UINT64_MAX}, now_s, &victims);
@@ -41,7 +41,7 @@ static struct cache_totals totals(void)
 
 START_TEST(stored_and_replaced)
 {
-    struct cache_id id = room_id(1, 0);
+    struct cache_id id = cache_fixture_id(1, 0);
 
     zone = cache_zone_create(SIZE, 1000);
     ck_assert_ptr_nonnull(zone);
@@ -74,7 +74,7 @@ END_TEST
 
 static int publish_of(unsigned char hash, unsigned char fetched, uint64_t since)
 {
-    struct cache_id id = room_id(hash, cache_zone_sequence(zone)), of = room_id(fetched, 0);
+    struct cache_id id = cache_fixture_id(hash, cache_zone_sequence(zone)), of = cache_fixture_id(fetched, 0);
 
     victims.count = 0;
     return cache_zone_publish(zone, &id, 10, &(struct cache_origin){of.hash, since}, 1, &victims);
@@ -82,7 +82,7 @@ static int publish_of(unsigned char hash, unsigned char fetched, uint64_t since)
 
 START_TEST(fetch_from_before_a_purge_is_not_stored)
 {
-    struct cache_id id = room_id(1, 0);
+    struct cache_id id = cache_fixture_id(1, 0);
     uint64_t before, after;
 
     zone = cache_zone_create(SIZE, 1000);
@@ -107,7 +107,7 @@ END_TEST
 
 START_TEST(uses_are_counted)
 {
-    struct cache_id id = room_id(9, 0);
+    struct cache_id id = cache_fixture_id(9, 0);
     struct cache_view view;
 
     zone = cache_zone_create(SIZE, 0);
@@ -122,7 +122,7 @@ END_TEST
 
 START_TEST(files_on_disk_are_indexed)
 {
-    struct cache_id older = room_id(1, 5), newer = room_id(1, 7);
+    struct cache_id older = cache_fixture_id(1, 5), newer = cache_fixture_id(1, 7);
 
     zone = cache_zone_create(SIZE, 0);
     victims.count = 0;
@@ -145,8 +145,9 @@ END_TEST
  */
 START_TEST(files_with_greater_numbers_are_indexed)
 {
-    struct cache_id before = room_id(1, 900000), purged = room_id(2, 900001), known = room_id(3, 900002);
-    struct cache_id now = room_id(1, 0);
+    struct cache_id before = cache_fixture_id(1, 900000), purged = cache_fixture_id(2, 900001);
+    struct cache_id known = cache_fixture_id(3, 900002);
+    struct cache_id now = cache_fixture_id(1, 0);
 
     zone = cache_zone_create(SIZE, 1000);
     now.sequence = cache_zone_sequence(zone);
@@ -210,7 +211,7 @@ END_TEST
 
 START_TEST(one_worker_holds_the_fill_lock)
 {
-    struct cache_id id = room_id(1, 0);
+    struct cache_id id = cache_fixture_id(1, 0);
     const uint64_t a = 1 * LIMIT_WORKERS + 3, b = 1 * LIMIT_WORKERS + 4;
 
     zone = cache_zone_create(SIZE, 0);
@@ -289,7 +290,7 @@ START_TEST(death_with_the_lock_blocks_no_process)
         if (child == 0) {
             for (unsigned i = round * 7;; i++) {
                 struct cache_victims none = {0};
-                struct cache_id id = room_id((unsigned char)i, i + 1);
+                struct cache_id id = cache_fixture_id((unsigned char)i, i + 1);
 
                 if (i % 3 == 0)
                     (void)cache_zone_purge(zone, &id.hash, i, &none);
@@ -330,5 +331,5 @@ int main(void)
         scan_is_pending_until_done_or_abandoned, death_with_the_lock_blocks_no_process,
     };
 
-    return room_run("zone", tests, COUNT(tests));
+    return cache_fixture_run("zone", tests, COUNT(tests));
 }

@@ -156,7 +156,7 @@ static const struct {
     {"import a -x", "invalid argument of import: \"-x\""},
 };
 
-static void same(const char *line, const char *got, const char *expected)
+static void check_text(const char *line, const char *got, const char *expected)
 {
     if (expected)
         ck_assert_msg(got && strcmp(got, expected) == 0, "%s: %s, not %s", line, got, expected);
@@ -171,27 +171,27 @@ START_TEST(reads_command_lines)
 
     ck_assert_msg(parse(good[_i].line, &options, error) == 0, "%s: %s", good[_i].line, error);
     ck_assert_msg(options.command == good[_i].command, "%s: command %d", good[_i].line, options.command);
-    same(good[_i].line, options.conf, good[_i].conf);
-    same(good[_i].line, options.prefix, good[_i].prefix);
-    same(good[_i].line, options.error_log, good[_i].error_log);
-    same(good[_i].line, options.overlay, good[_i].overlay);
-    same(good[_i].line, options.signal, good[_i].signal);
-    same(good[_i].line, options.directory, good[_i].directory);
-    same(good[_i].line, options.directive, good[_i].directive);
-    same(good[_i].line, options.input, good[_i].input);
-    same(good[_i].line, options.output, good[_i].output);
+    check_text(good[_i].line, options.conf, good[_i].conf);
+    check_text(good[_i].line, options.prefix, good[_i].prefix);
+    check_text(good[_i].line, options.error_log, good[_i].error_log);
+    check_text(good[_i].line, options.overlay, good[_i].overlay);
+    check_text(good[_i].line, options.signal, good[_i].signal);
+    check_text(good[_i].line, options.directory, good[_i].directory);
+    check_text(good[_i].line, options.directive, good[_i].directive);
+    check_text(good[_i].line, options.input, good[_i].input);
+    check_text(good[_i].line, options.output, good[_i].output);
     ck_assert_uint_eq(options.port, good[_i].port);
     ck_assert_int_eq(options.quiet, good[_i].quiet);
     ck_assert_int_eq(options.json, good[_i].json);
     ck_assert_int_eq(options.report, good[_i].report);
-    same(good[_i].line, options.certificate, good[_i].certificate);
-    same(good[_i].line, options.key, good[_i].key);
+    check_text(good[_i].line, options.certificate, good[_i].certificate);
+    check_text(good[_i].line, options.key, good[_i].key);
     ck_assert_int_eq(options.spa, good[_i].spa);
     ck_assert_int_eq(options.autoindex, good[_i].autoindex);
     ck_assert_int_eq(options.open_to_network, good[_i].open_to_network);
     ck_assert_int_eq(options.once, good[_i].once);
     ck_assert_uint_eq(options.interval_s, good[_i].interval_s);
-    same(good[_i].line, options.url, good[_i].url);
+    check_text(good[_i].line, options.url, good[_i].url);
 }
 END_TEST
 

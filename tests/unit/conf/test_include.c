@@ -14,7 +14,7 @@ static struct conf_errors errors;
 static struct buffer diagnostics;
 static char directory[] = "/tmp/sluice-include-XXXXXX";
 
-static void start(void)
+static void set_up(void)
 {
     strcpy(directory + sizeof(directory) - 7, "XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(directory));
@@ -29,7 +29,7 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
     return remove(path);
 }
 
-static void finish(void)
+static void tear_down(void)
 {
     nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
     arena_reset(&arena);
@@ -295,7 +295,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_add_checked_fixture(tests, start, finish);
+    tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, include_merges_in_place);
     tcase_add_test(tests, included_servers_are_appended);
     tcase_add_test(tests, include_tag_in_lists);

@@ -9,25 +9,25 @@
 static struct arena arena;
 static struct conf_errors errors;
 
-static void start(void)
+static void set_up(void)
 {
     arena_init(&arena, NULL, 0);
     errors = (struct conf_errors){.arena = &arena};
 }
 
-static void finish(void)
+static void tear_down(void)
 {
     arena_reset(&arena);
 }
 
-static bool same(const struct conf_node *a, const struct conf_node *b)
+static bool equal_nodes(const struct conf_node *a, const struct conf_node *b)
 {
     if (a->kind != b->kind || a->count != b->count || a->absent != b->absent || !str_equal(a->text, b->text))
         return false;
     for (size_t i = 0; i < a->count; i++) {
         if (a->kind == CONF_LIST
-                ? !same(a->items[i], b->items[i])
-                : !same(a->pairs[i].key, b->pairs[i].key) || !same(a->pairs[i].value, b->pairs[i].value))
+                ? !equal_nodes(a->items[i], b->items[i])
+                : !equal_nodes(a->pairs[i].key, b->pairs[i].key) || !equal_nodes(a->pairs[i].value, b->pairs[i].value))
             return false;
     }
     return true;
@@ -71,7 +71,7 @@ START_TEST(printed_tree_loads_the_same)
     errors.count = 0;
     errors.failed = false;
     second = conf_tree_parse(&arena, STR("t"), buffer_str(&out), &errors);
-    ck_assert_msg(second && !errors.failed && same(first, second), "%s\nprinted as\n" STR_FMT, trees[_i],
+    ck_assert_msg(second && !errors.failed && equal_nodes(first, second), "%s\nprinted as\n" STR_FMT, trees[_i],
                   STR_ARG(buffer_str(&out)));
     ck_assert_int_eq(conf_print_tree(second, &again), 0);
     ck_assert(str_equal(buffer_str(&out), buffer_str(&again)));
@@ -94,12 +94,12 @@ START_TEST(tree_with_a_long_key_is_parsed_back)
     ck_assert_ptr_nonnull(first);
     ck_assert_int_eq(conf_print_tree(first, &out), 0);
     second = conf_tree_parse(&arena, STR("t"), buffer_str(&out), &errors);
-    ck_assert(second && !errors.failed && same(first, second));
+    ck_assert(second && !errors.failed && equal_nodes(first, second));
     buffer_finish(&out);
 }
 END_TEST
 
-START_TEST(printed_as_expected)
+START_TEST(tree_is_printed_as_block_yaml)
 {
     static const char text[] = "a: {b: [1, {c: d, e: f}, []], g: 'x # y'}\nh:\n";
     static const char want[] = "a:\n  b:\n    - 1\n    - c: d\n      e: f\n    - []\n  g: 'x # y'\nh:\n";
@@ -280,10 +280,10 @@ int main(int count, char **arguments)
         buffer_finish(&out);
         return failed;
     }
-    tcase_add_checked_fixture(tests, start, finish);
+    tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_loop_test(tests, printed_tree_loads_the_same, 0, COUNT(trees));
     tcase_add_test(tests, tree_with_a_long_key_is_parsed_back);
-    tcase_add_test(tests, printed_as_expected);
+    tcase_add_test(tests, tree_is_printed_as_block_yaml);
     tcase_add_loop_test(tests, help_of_a_directive_or_a_suggestion, 0, COUNT(helps));
     tcase_add_test(tests, reference_has_all_directives);
     tcase_add_test(tests, unsupported_directives_are_listed);

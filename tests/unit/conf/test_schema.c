@@ -11,14 +11,14 @@ static struct conf_errors errors;
 static struct conf_reader reader;
 static struct sample_values values;
 
-static void start(void)
+static void set_up(void)
 {
     arena_init(&arena, NULL, 0);
     errors = (struct conf_errors){.arena = &arena};
     reader = (struct conf_reader){.arena = &arena, .errors = &errors, .variables = &sample_variables};
 }
 
-static void finish(void)
+static void tear_down(void)
 {
     arena_reset(&arena);
 }
@@ -377,7 +377,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_add_checked_fixture(tests, start, finish);
+    tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, absent_directives_have_their_defaults);
     tcase_add_test(tests, value_of_every_type_is_read);
     tcase_add_test(tests, inner_scopes_inherit_and_replace_values);

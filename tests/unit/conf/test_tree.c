@@ -5,13 +5,13 @@
 static struct arena arena;
 static struct conf_errors errors;
 
-static void start(void)
+static void set_up(void)
 {
     arena_init(&arena, NULL, 0);
     errors = (struct conf_errors){.arena = &arena};
 }
 
-static void finish(void)
+static void tear_down(void)
 {
     arena_reset(&arena);
 }
@@ -167,7 +167,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_add_checked_fixture(tests, start, finish);
+    tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, nodes_have_their_kind_and_position);
     tcase_add_test(tests, anchors_and_merges);
     tcase_add_test(tests, nested_aliases_are_refused_at_the_value_limit);

@@ -148,7 +148,7 @@ static const struct {
      VERDICT_GOOD, NULL, NULL},
 };
 
-START_TEST(tls_module_and_its_loading)
+START_TEST(advice_on_the_tls_module_follows_the_machine)
 {
     for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
         set_up();
@@ -205,7 +205,7 @@ static const struct {
     {-EIO, NULL, ROOT, VERDICT_NOTE, "Input/output error", NULL},
 };
 
-START_TEST(io_uring_unavailable)
+START_TEST(reason_without_io_uring_is_reported)
 {
     for (size_t i = 0; i < sizeof(loops) / sizeof(loops[0]); i++) {
         set_up();
@@ -239,7 +239,7 @@ static const struct {
     {"", VERDICT_GOOD, NULL, NULL},
 };
 
-START_TEST(descriptors_for_connections)
+START_TEST(low_descriptor_limits_are_reported)
 {
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
         set_up();
@@ -313,7 +313,7 @@ START_TEST(devices_that_could_encrypt_are_reported)
 }
 END_TEST
 
-START_TEST(many_network_devices)
+START_TEST(number_of_examined_devices_is_limited)
 {
     char name[16];
 
@@ -329,7 +329,7 @@ START_TEST(many_network_devices)
 }
 END_TEST
 
-START_TEST(engines_of_records)
+START_TEST(engine_of_each_cipher_is_reported)
 {
     struct aead_choice choice = {.kind = {[RECORD_AES_128_GCM] = AEAD_IPSEC_MB},
                                  .figures = {[AEAD_OPENSSL][RECORD_AES_128_GCM] = {469, 3968},
@@ -355,7 +355,7 @@ START_TEST(engines_of_records)
 END_TEST
 
 /* The doctor advises nothing that is impossible on the machine. */
-START_TEST(an_engine_that_is_not_built)
+START_TEST(engine_that_is_not_built_is_reported)
 {
     struct aead_choice choice = {0};
 
@@ -374,7 +374,7 @@ START_TEST(an_engine_that_is_not_built)
 END_TEST
 
 /* Only ciphers that the kernel supports are reported. */
-START_TEST(kernel_or_user_space)
+START_TEST(cost_in_kernel_and_user_space_is_reported)
 {
     struct ktls_choice choice = {.figures = {[RECORD_AES_128_GCM] = {{[3] = 1024 * 131}, {[3] = 1024 * 95}},
                                              [RECORD_AES_256_GCM] = {{[3] = 1024 * 95}, {[3] = 1024 * 131}}}};
@@ -398,7 +398,7 @@ START_TEST(kernel_or_user_space)
 END_TEST
 
 /* The loopback device always exists. The kernel may refuse the query. */
-START_TEST(real_device_query)
+START_TEST(query_of_a_real_device_gives_a_known_result)
 {
     struct ktls_device offload = {false, false};
     int error = ktls_device_query("lo", &offload);
@@ -412,9 +412,12 @@ END_TEST
 int main(void)
 {
     return run_tests("doctor_host",
-                     (const TTest *const[]){tls_module_and_its_loading, support_for_rekeying_is_reported,
-                                            io_uring_unavailable, descriptors_for_connections,
-                                            small_send_buffers_are_reported, devices_that_could_encrypt_are_reported,
-                                            many_network_devices, engines_of_records, kernel_or_user_space,
-                                            an_engine_that_is_not_built, real_device_query, NULL});
+                     (const TTest *const[]){advice_on_the_tls_module_follows_the_machine,
+                                            support_for_rekeying_is_reported, reason_without_io_uring_is_reported,
+                                            low_descriptor_limits_are_reported, small_send_buffers_are_reported,
+                                            devices_that_could_encrypt_are_reported,
+                                            number_of_examined_devices_is_limited, engine_of_each_cipher_is_reported,
+                                            cost_in_kernel_and_user_space_is_reported,
+                                            engine_that_is_not_built_is_reported,
+                                            query_of_a_real_device_gives_a_known_result, NULL});
 }

@@ -21,7 +21,7 @@ static void release(void *held)
 }
 
 /* Reads the body as bytes into `into`, `room` bytes at a time; returns the last result of next. */
-static int pull(struct body *body, size_t room, char *into)
+static int read_body(struct body *body, size_t room, char *into)
 {
     struct chunk chunk;
     int result;
@@ -44,7 +44,7 @@ START_TEST(bodies_of_bytes_are_read_in_pieces_of_any_size)
         arena_init(&arena, NULL, 0);
         body = body_bytes(&arena, STR("abcdef"));
         ck_assert_uint_eq(body->length, 6);
-        ck_assert_int_eq(pull(body, room, seen), 0);
+        ck_assert_int_eq(read_body(body, room, seen), 0);
         ck_assert_str_eq(seen, "abcdef");
         ck_assert_uint_eq(body->length, 0);
         body_close(&body);
@@ -52,7 +52,7 @@ START_TEST(bodies_of_bytes_are_read_in_pieces_of_any_size)
         body_close(&body);
         body = body_empty();
         ck_assert_uint_eq(body->length, 0);
-        ck_assert_int_eq(pull(body, room, seen), 0);
+        ck_assert_int_eq(read_body(body, room, seen), 0);
         body_close(&body);
         arena_reset(&arena);
     }
@@ -73,7 +73,7 @@ START_TEST(referenced_bytes_are_released_at_close)
         released = 0;
         body = body_referenced(&arena, STR("abcdef"), release, &released);
         ck_assert_uint_eq(body->length, 6);
-        ck_assert_int_eq(pull(body, room, seen), 0);
+        ck_assert_int_eq(read_body(body, room, seen), 0);
         ck_assert_str_eq(seen, "abcdef");
         ck_assert_int_eq(released, 0);
         body_close(&body);
@@ -173,7 +173,7 @@ START_TEST(file_is_read_up_to_its_length_or_fails)
 
     arena_init(&arena, NULL, 0);
     body = file_read_by(&fake, 10);
-    ck_assert_int_eq(pull(body, 3, seen), 0);
+    ck_assert_int_eq(read_body(body, 3, seen), 0);
     ck_assert_str_eq(seen, "abcdefghij");
     ck_assert_int_eq(released, 0);
     body_close(&body);
@@ -182,12 +182,12 @@ START_TEST(file_is_read_up_to_its_length_or_fails)
     /* shorter than its declared length */
     seen[0] = '\0';
     body = file_read_by(&fake, 100);
-    ck_assert_int_eq(pull(body, 50, seen), -EIO);
+    ck_assert_int_eq(read_body(body, 50, seen), -EIO);
     ck_assert_str_eq(seen, "abcdefghij..");
     body_close(&body);
     fake.error = -EIO;
     body = file_read_by(&fake, 10);
-    ck_assert_int_eq(pull(body, 50, seen), -EIO);
+    ck_assert_int_eq(read_body(body, 50, seen), -EIO);
     body_close(&body);
     arena_reset(&arena);
 }
@@ -202,7 +202,7 @@ START_TEST(file_reads_that_complete_later)
 
     arena_init(&arena, NULL, 0);
     body = file_read_by(&fake, 10);
-    for (int i = 1; pull(body, 4, seen) == -EAGAIN; i++) {
+    for (int i = 1; read_body(body, 4, seen) == -EAGAIN; i++) {
         /* another call before completion returns -EAGAIN and starts no second read */
         ck_assert_int_eq(body->ops->next(body, CHUNK_BYTES, 4, &chunk), -EAGAIN);
         ck_assert_int_eq(woken, i - 1);
@@ -287,7 +287,7 @@ START_TEST(concatenated_bodies_keep_their_order)
         parts[4] = body_bytes(&arena, STR("i"));
         body = body_concat(&arena, parts, 5);
         ck_assert_uint_eq(body->length, 9);
-        ck_assert_int_eq(pull(body, room, seen), 0);
+        ck_assert_int_eq(read_body(body, room, seen), 0);
         ck_assert_str_eq(seen, "abcdefghi");
         ck_assert_uint_eq(body->length, 0);
         body_close(&body);
@@ -310,10 +310,10 @@ START_TEST(concat_wakes_and_closes)
     body = body_concat(&arena, parts, 3);
     body->wake = wake;
     ck_assert_uint_eq(body->length, BODY_LENGTH_UNKNOWN);
-    ck_assert_int_eq(pull(body, 10, seen), -EAGAIN);
+    ck_assert_int_eq(read_body(body, 10, seen), -EAGAIN);
     fake_finish(&fake);
     ck_assert_int_eq(woken, 1);
-    ck_assert_int_eq(pull(body, 10, seen), -ENOTSUP);
+    ck_assert_int_eq(read_body(body, 10, seen), -ENOTSUP);
     ck_assert_str_eq(seen, "<abc");
     ck_assert_int_eq(released, 1);
     body_close(&body);

@@ -17,7 +17,7 @@ struct condition {
     int64_t dated;
 };
 
-static void fill(struct request *request, struct arena *arena, const char *const (*fields)[2])
+static void set_fields(struct request *request, struct arena *arena, const char *const (*fields)[2])
 {
     arena_init(arena, NULL, 0);
     *request = (struct request){0};
@@ -116,7 +116,7 @@ START_TEST(preconditions_decide_between_200_304_and_412)
         struct arena arena;
         int status;
 
-        fill(&request, &arena, cases[i].fields);
+        set_fields(&request, &arena, cases[i].fields);
         request.method = cases[i].method;
         status = conditional_check(&request, &validators, MODIFIED + 100, cases[i].exact);
         ck_assert_msg(status == cases[i].status, "row %zu: %d instead of %d", i, status, cases[i].status);
@@ -158,7 +158,7 @@ START_TEST(if_range_permits_ranges_of_the_same_representation)
         struct request request;
         struct arena arena;
 
-        fill(&request, &arena, cases[i].fields);
+        set_fields(&request, &arena, cases[i].fields);
         ck_assert_msg(conditional_range_allowed(&request, &validators, MODIFIED + cases[i].age) ==
                           cases[i].allowed,
                       "row %zu", i);

@@ -58,13 +58,13 @@ static void answer(struct exchange *x, int status)
 }
 
 /* Reads the available bytes of the body, and responds when it ends. */
-static void pull(void *owner)
+static void read_body(void *owner)
 {
     struct exchange *x = owner;
     struct chunk chunk;
     int result;
 
-    x->request.body->wake = pull;
+    x->request.body->wake = read_body;
     x->request.body->owner = x;
     while ((result = x->request.body->ops->next(x->request.body, CHUNK_BYTES, 4, &chunk)) == 1)
         ;
@@ -82,7 +82,7 @@ static void begun(void *owner, struct exchange *x)
         answer(x, 500);
         return;
     }
-    pull(x);
+    read_body(x);
 }
 
 static void refused(void *owner, struct exchange *x, int status)
@@ -134,18 +134,18 @@ static bool run_with_failure(struct str sent, long failing, char *received, size
 }
 
 /* Sends the requests once for each allocation that they cause. */
-static void fail_each(const char *talk)
+static void fail_each_allocation(const char *input)
 {
     char right[4000];
     char seen[4000];
     long failing = 0;
 
-    ck_assert(!run_with_failure(str_from(talk), -1, right, sizeof(right)));
+    ck_assert(!run_with_failure(str_from(input), -1, right, sizeof(right)));
     ck_assert_uint_gt(strlen(right), 0);
-    while (run_with_failure(str_from(talk), failing, seen, sizeof(seen))) {
+    while (run_with_failure(str_from(input), failing, seen, sizeof(seen))) {
         ck_assert_msg(strncmp(seen, right, strlen(seen)) == 0 ||
                           strstr(seen, " 500 Internal Server Error\r\n"),
-                      "allocation %ld of %s: %s", failing, talk, seen);
+                      "allocation %ld of %s: %s", failing, input, seen);
         failing++;
     }
     ck_assert_int_ge(failing, 2);
@@ -154,7 +154,7 @@ static void fail_each(const char *talk)
 
 START_TEST(each_failed_allocation_ends_in_a_response_or_close)
 {
-    static const char *const talks[] = {
+    static const char *const inputs[] = {
         "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /%20 HTTP/1.1\r\nHost: a\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 25\r\n\r\n1234567890123456789012345GET / "
         "HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -166,8 +166,8 @@ START_TEST(each_failed_allocation_ends_in_a_response_or_close)
         "1\r\n"
         "O:1\r\nP:1\r\nQ:1\r\n\r\n",
     };
-    for (size_t i = 0; i < COUNT(talks); i++)
-        fail_each(talks[i]);
+    for (size_t i = 0; i < COUNT(inputs); i++)
+        fail_each_allocation(inputs[i]);
 }
 END_TEST
 
@@ -175,14 +175,14 @@ END_TEST
 START_TEST(each_failed_block_ends_in_a_response_or_close)
 {
     for (int size = ARENA_BLOCK_SIZE - 1400; size < ARENA_BLOCK_SIZE; size += 16) {
-        char talk[2 * ARENA_BLOCK_SIZE];
+        char input[2 * ARENA_BLOCK_SIZE];
 
         snprintf(
-            talk, sizeof(talk),
+            input, sizeof(input),
             "POST /%%20 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nA: %0*d\r\n\r\n1\r\nx\r\n0\r\n"
             "A: b\r\n\r\n",
             size, 0);
-        fail_each(talk);
+        fail_each_allocation(input);
     }
 }
 END_TEST

@@ -80,7 +80,7 @@ START_TEST(head_ends_at_the_empty_line)
 END_TEST
 
 /* Lines of the greatest permitted length, and lines with one byte more. */
-START_TEST(end_of_head_at_limits)
+START_TEST(longest_lines_are_accepted_and_longer_refused)
 {
     static const struct {
         size_t first;
@@ -433,7 +433,7 @@ START_TEST(refused_head_keeps_parsed_fields)
 }
 END_TEST
 
-START_TEST(names_with_underscores)
+START_TEST(names_with_underscores_are_dropped_unless_permitted)
 {
     struct headers headers = {0};
 
@@ -450,7 +450,7 @@ START_TEST(names_with_underscores)
 }
 END_TEST
 
-START_TEST(tokens_and_values)
+START_TEST(tokens_and_values_have_permitted_bytes_only)
 {
     ck_assert(h1_is_token(STR("Content-Type")));
     ck_assert(!h1_is_token(STR("")));
@@ -467,9 +467,10 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        head_ends_at_the_empty_line, end_of_head_at_limits, long_lines_are_refused_early,
+        head_ends_at_the_empty_line, longest_lines_are_accepted_and_longer_refused, long_lines_are_refused_early,
         valid_heads_give_method_target_host_and_framing, invalid_heads_give_their_error_status,
-        control_bytes_in_heads_are_refused, refused_head_keeps_parsed_fields, names_with_underscores, tokens_and_values,
+        control_bytes_in_heads_are_refused, refused_head_keeps_parsed_fields,
+        names_with_underscores_are_dropped_unless_permitted, tokens_and_values_have_permitted_bytes_only,
     };
 
     return suite_run("h1_parse", tests, COUNT(tests));

@@ -21,7 +21,7 @@ static struct arena arena;
 static struct headers trailers;
 static struct h1_reply reply;
 
-static void take(struct seen *seen, struct str piece)
+static void append_body(struct seen *seen, struct str piece)
 {
     ck_assert_uint_lt(seen->length + piece.length, sizeof(seen->body));
     memcpy(seen->body + seen->length, piece.data, piece.length);
@@ -47,7 +47,7 @@ static struct seen read_all(const struct h1_reply_settings *settings, struct str
             if (step == REPLY_HEAD)
                 seen.status = reply.status;
             if (step == REPLY_PART)
-                take(&seen, part);
+                append_body(&seen, part);
         }
         seen.end = step;
         seen.rest = in.length ? in : bytes;
@@ -57,7 +57,7 @@ static struct seen read_all(const struct h1_reply_settings *settings, struct str
     return seen;
 }
 
-static void done(void)
+static void finish_reply(void)
 {
     h1_reply_finish(&reply);
     arena_reset(&arena);
@@ -111,7 +111,7 @@ START_TEST(valid_responses_in_every_division)
             ck_assert_text(str_of(seen.body, seen.length), good[i].body);
             ck_assert_msg(reply.keepalive == good[i].keepalive, "%s", good[i].bytes);
             ck_assert_uint_eq(seen.rest.length, 0);
-            done();
+            finish_reply();
         }
     }
 }
@@ -181,7 +181,7 @@ START_TEST(invalid_responses_in_every_division)
 
             ck_assert_msg(seen.end == REPLY_BAD, "%s: taken", bad[i].bytes);
             ck_assert_msg(strstr(reply.fault, bad[i].fault) != NULL, "%s: %s", bad[i].bytes, reply.fault);
-            done();
+            finish_reply();
         }
     }
 }
@@ -194,11 +194,11 @@ START_TEST(bytes_after_the_response_are_left)
 
     ck_assert_int_eq(seen.end, REPLY_WHOLE);
     ck_assert_text(seen.rest, "HTTP/1.1 200 OK\r\n");
-    done();
+    finish_reply();
 }
 END_TEST
 
-START_TEST(trailers_and_lengths)
+START_TEST(trailers_are_read_and_lengths_are_those_of_the_body)
 {
     const struct h1_reply_settings settings = {.head_max = 4096};
     const struct h1_reply_settings to_head = {.head = true, .head_max = 4096};
@@ -210,19 +210,19 @@ START_TEST(trailers_and_lengths)
     ck_assert_text(headers_value(&trailers, STR("x-t")), "v");
     ck_assert_text(reply.reason, "OK");
     ck_assert_uint_eq(reply.content_length, BODY_LENGTH_UNKNOWN);
-    done();
+    finish_reply();
     chunked = "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n0\nX-T: v\nX-U: w\r\nX-V: x\n\n";
     seen = read_all(&settings, str_from(chunked), 7);
     ck_assert_int_eq(seen.end, REPLY_WHOLE);
     ck_assert_uint_eq(trailers.count, 3);
     ck_assert_text(headers_value(&trailers, STR("x-t")), "v");
     ck_assert_text(headers_value(&trailers, STR("x-v")), "x");
-    done();
+    finish_reply();
     seen = read_all(&to_head, STR(OK "Content-Length: 77\r\n\r\n"), 7);
     ck_assert_int_eq(seen.end, REPLY_WHOLE);
     ck_assert_uint_eq(reply.content_length, 77);
     ck_assert(reply.bodiless);
-    done();
+    finish_reply();
 }
 END_TEST
 
@@ -236,7 +236,7 @@ START_TEST(upgraded_connection_passes_all_bytes)
     ck_assert_int_eq(seen.status, 101);
     ck_assert_text(str_of(seen.body, seen.length), "\x81\x01z");
     ck_assert(!reply.keepalive);
-    done();
+    finish_reply();
 }
 END_TEST
 
@@ -261,7 +261,7 @@ START_TEST(truncated_body_without_length_is_invalid)
         ck_assert_int_eq(h1_reply_read(&reply, &in, &part), REPLY_HEAD);
         ck_assert_int_eq(h1_reply_read(&reply, &in, &part), REPLY_PART);
         ck_assert_int_eq(h1_reply_ended(&reply, true), rows[i].cut);
-        done();
+        finish_reply();
     }
 }
 END_TEST
@@ -276,7 +276,7 @@ START_TEST(response_head_above_the_limit_is_invalid)
     seen = read_all(&settings, buffer_str(&bytes), 50);
     ck_assert_int_eq(seen.end, REPLY_BAD);
     ck_assert_str_eq(reply.fault, "too big header");
-    done();
+    finish_reply();
     bytes.length = 0;
     buffer_finish(&bytes);
 }
@@ -299,7 +299,7 @@ START_TEST(interim_responses_need_constant_memory)
     ck_assert_uint_eq(reply.headers.count, 1);
     ck_assert_uint_eq(reply.interim.size, 0);
     ck_assert_uint_le(arena.size, 2 * ARENA_BLOCK_SIZE);
-    done();
+    finish_reply();
     buffer_finish(&bytes);
 }
 END_TEST
@@ -313,7 +313,7 @@ START_TEST(out_of_memory_is_not_a_bad_response)
     arena_init(&arena, NULL, 1);
     h1_reply_init(&reply, &settings, &arena, &trailers);
     ck_assert_int_eq(h1_reply_read(&reply, &in, &part), REPLY_NO_MEMORY);
-    done();
+    finish_reply();
 }
 END_TEST
 
@@ -321,9 +321,9 @@ int main(void)
 {
     const TTest *const tests[] = {
         valid_responses_in_every_division, invalid_responses_in_every_division, bytes_after_the_response_are_left,
-        trailers_and_lengths, upgraded_connection_passes_all_bytes, response_head_above_the_limit_is_invalid,
-        interim_responses_need_constant_memory, out_of_memory_is_not_a_bad_response,
-        truncated_body_without_length_is_invalid,
+        trailers_are_read_and_lengths_are_those_of_the_body, upgraded_connection_passes_all_bytes,
+        response_head_above_the_limit_is_invalid, interim_responses_need_constant_memory,
+        out_of_memory_is_not_a_bad_response, truncated_body_without_length_is_invalid,
     };
 
     return suite_run("h1_reply", tests, COUNT(tests));

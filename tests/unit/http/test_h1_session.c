@@ -6,11 +6,11 @@
 #include <errno.h>
 #include <stdio.h>
 
-static const struct talk {
+static const struct sequence {
     const char *sent;
     const char *received;
     int result; /* of the last produce: -EAGAIN if the connection persists, 0 if it ends */
-} talks[] = {
+} sequences[] = {
     /* Responses. */
     {"GET /hello HTTP/1.1\r\nHost: a\r\n\r\n", HELLO, -EAGAIN},
     {"GET /other HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -126,58 +126,58 @@ static const struct talk {
     {"\r\n\r\n\r\n\r\n\r\nGET /hello HTTP/1.1\r\nHost: a\r\n\r\n", REFUSED("400 Bad Request"), 0},
 };
 
-static void check_talk(const struct talk *talk, size_t piece, size_t room)
+static void check_sequence(const struct sequence *sequence, size_t piece, size_t room)
 {
     struct table_server server;
     struct str received;
 
     table_server_open(&server, &protocol_http1, rows);
     server.room = room;
-    table_server_feed(&server, str_from(talk->sent), piece);
+    table_server_feed(&server, str_from(sequence->sent), piece);
     received = table_server_take(&server);
-    ck_assert_msg(str_equal(received, str_from(talk->received)),
+    ck_assert_msg(str_equal(received, str_from(sequence->received)),
                   "sent in pieces of %zu, taken in pieces of %zu:\n%s\nreceived:\n" STR_FMT
                   "\ninstead of:\n%s",
-                  piece, room, talk->sent, STR_ARG(received), talk->received);
-    ck_assert_msg(server.result == talk->result, "%d at the end of\n%s", server.result, talk->sent);
+                  piece, room, sequence->sent, STR_ARG(received), sequence->received);
+    ck_assert_msg(server.result == sequence->result, "%d at the end of\n%s", server.result, sequence->sent);
     ck_assert_uint_eq(server.unread.length, 0);
     table_server_close(&server);
 }
 
-START_TEST(requests_in_one_piece)
+START_TEST(each_sequence_has_its_responses)
 {
-    for (size_t i = 0; i < COUNT(talks); i++)
-        check_talk(&talks[i], 0, 0);
+    for (size_t i = 0; i < COUNT(sequences); i++)
+        check_sequence(&sequences[i], 0, 0);
 }
 END_TEST
 
-START_TEST(requests_in_pieces)
+START_TEST(responses_do_not_depend_on_the_input_pieces)
 {
-    for (size_t i = 0; i < COUNT(talks); i++) {
+    for (size_t i = 0; i < COUNT(sequences); i++) {
         for (size_t piece = 1; piece < 12; piece++)
-            check_talk(&talks[i], piece, 0);
+            check_sequence(&sequences[i], piece, 0);
     }
 }
 END_TEST
 
 /* Chunk sizes depend on the room, so chunked responses are left out here. */
-START_TEST(responses_to_a_slow_reader)
+START_TEST(responses_do_not_depend_on_the_output_pieces)
 {
-    for (size_t i = 0; i < COUNT(talks); i++) {
-        if (strstr(talks[i].received, "chunked") || strstr(talks[i].sent, "chunked") ||
-            strstr(talks[i].sent, "/long") || strstr(talks[i].sent, "/short"))
+    for (size_t i = 0; i < COUNT(sequences); i++) {
+        if (strstr(sequences[i].received, "chunked") || strstr(sequences[i].sent, "chunked") ||
+            strstr(sequences[i].sent, "/long") || strstr(sequences[i].sent, "/short"))
             continue;
         for (size_t room = 1; room < 12; room++)
-            check_talk(&talks[i], 3, room);
+            check_sequence(&sequences[i], 3, room);
     }
 }
 END_TEST
 
 /* In two pieces, divided at every byte. */
-START_TEST(requests_split_at_every_byte)
+START_TEST(responses_do_not_depend_on_the_split)
 {
-    for (size_t i = 0; i < COUNT(talks); i++) {
-        struct str sent = str_from(talks[i].sent);
+    for (size_t i = 0; i < COUNT(sequences); i++) {
+        struct str sent = str_from(sequences[i].sent);
 
         for (size_t cut = 1; cut < sent.length; cut++) {
             struct table_server server;
@@ -185,7 +185,7 @@ START_TEST(requests_split_at_every_byte)
             table_server_open(&server, &protocol_http1, rows);
             table_server_feed(&server, str_slice(sent, 0, cut), 0);
             table_server_feed(&server, str_skip(sent, cut), 0);
-            ck_assert_text(table_server_take(&server), talks[i].received);
+            ck_assert_text(table_server_take(&server), sequences[i].received);
             table_server_close(&server);
         }
     }
@@ -193,16 +193,16 @@ START_TEST(requests_split_at_every_byte)
 END_TEST
 
 /* All requests that keep the connection open, in one stream, divided at random. */
-START_TEST(pipelined_at_random)
+START_TEST(pipelined_requests_have_their_responses_in_order)
 {
     struct buffer sent = {0};
     struct buffer expected = {0};
 
-    for (size_t i = 0; i < COUNT(talks); i++) {
-        if (talks[i].result != -EAGAIN)
+    for (size_t i = 0; i < COUNT(sequences); i++) {
+        if (sequences[i].result != -EAGAIN)
             continue;
-        ck_assert_int_eq(buffer_append(&sent, str_from(talks[i].sent)), 0);
-        ck_assert_int_eq(buffer_append(&expected, str_from(talks[i].received)), 0);
+        ck_assert_int_eq(buffer_append(&sent, str_from(sequences[i].sent)), 0);
+        ck_assert_int_eq(buffer_append(&expected, str_from(sequences[i].received)), 0);
     }
     srand(1);
     for (int round = 0; round < 200; round++) {
@@ -227,8 +227,9 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        requests_in_one_piece, requests_in_pieces, responses_to_a_slow_reader, requests_split_at_every_byte,
-        pipelined_at_random,
+        each_sequence_has_its_responses, responses_do_not_depend_on_the_input_pieces,
+        responses_do_not_depend_on_the_output_pieces, responses_do_not_depend_on_the_split,
+        pipelined_requests_have_their_responses_in_order,
     };
 
     return suite_run("h1_session", tests, COUNT(tests));

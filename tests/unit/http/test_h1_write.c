@@ -8,7 +8,7 @@
 
 static const struct session_settings settings = {.server_header = {"sluice", 6}};
 
-static struct exchange *fresh(enum method method, enum http_version version, int status)
+static struct exchange *new_exchange(enum method method, enum http_version version, int status)
 {
     struct exchange *x = exchange_create(NULL, sizeof(*x));
 
@@ -18,7 +18,7 @@ static struct exchange *fresh(enum method method, enum http_version version, int
     return x;
 }
 
-static void add(struct exchange *x, const char *name, struct str value)
+static void add_field(struct exchange *x, const char *name, struct str value)
 {
     ck_assert_int_eq(headers_add(&x->response.headers, &x->arena, str_from(name), value), 0);
 }
@@ -50,7 +50,7 @@ START_TEST(body_and_version_decide_the_framing_fields)
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct exchange *x = fresh(cases[i].method, cases[i].version, cases[i].status);
+        struct exchange *x = new_exchange(cases[i].method, cases[i].version, cases[i].status);
         struct str head;
         struct str expected;
 
@@ -72,7 +72,7 @@ END_TEST
 START_TEST(connection_field_follows_version_and_keepalive)
 {
     static const struct session_settings nameless = {0};
-    struct exchange *x = fresh(METHOD_GET, HTTP_1_1, 999);
+    struct exchange *x = new_exchange(METHOD_GET, HTTP_1_1, 999);
     struct str head;
 
     ck_assert_int_eq(h1_write_head(x, &nameless, 0, FRAMING_LENGTH, true, &head), 0);
@@ -88,16 +88,16 @@ END_TEST
 
 START_TEST(fields_set_by_modules)
 {
-    struct exchange *x = fresh(METHOD_GET, HTTP_1_1, 200);
+    struct exchange *x = new_exchange(METHOD_GET, HTTP_1_1, 200);
     struct str head;
 
-    add(x, "server", STR("other"));
-    add(x, "DATE", STR("then"));
-    add(x, "content-length", STR("7"));
-    add(x, "Transfer-Encoding", STR("gzip"));
-    add(x, "Connection", STR("upgrade"));
-    add(x, "Keep-Alive", STR("timeout=5"));
-    add(x, "X-Empty", STR(""));
+    add_field(x, "server", STR("other"));
+    add_field(x, "DATE", STR("then"));
+    add_field(x, "content-length", STR("7"));
+    add_field(x, "Transfer-Encoding", STR("gzip"));
+    add_field(x, "Connection", STR("upgrade"));
+    add_field(x, "Keep-Alive", STR("timeout=5"));
+    add_field(x, "X-Empty", STR(""));
     ck_assert_int_eq(h1_write_head(x, &settings, 0, FRAMING_LENGTH, true, &head), 0);
     ck_assert_text(
         head, "HTTP/1.1 200 OK\r\nserver: other\r\nDATE: then\r\nX-Empty: \r\nContent-Length: 0\r\n\r\n");
@@ -107,7 +107,7 @@ END_TEST
 
 START_TEST(greatest_content_length_is_written)
 {
-    struct exchange *x = fresh(METHOD_GET, HTTP_1_1, 200);
+    struct exchange *x = new_exchange(METHOD_GET, HTTP_1_1, 200);
     struct str head;
 
     x->response.body = body_bytes(&x->arena, STR("abc"));
@@ -132,9 +132,9 @@ START_TEST(invalid_heads_are_not_sent)
     struct buffer interims = {0};
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct exchange *x = fresh(METHOD_GET, HTTP_1_1, 200);
+        struct exchange *x = new_exchange(METHOD_GET, HTTP_1_1, 200);
 
-        add(x, "Fine", STR("yes"));
+        add_field(x, "Fine", STR("yes"));
         ck_assert_int_eq(headers_add(&x->response.headers, &x->arena, cases[i].name, cases[i].value), 0);
         ck_assert_int_eq(h1_write_head(x, &settings, 0, FRAMING_LENGTH, true, &head), -EINVAL);
         ck_assert(str_equal(x->response.fault, cases[i].name));
@@ -144,7 +144,7 @@ START_TEST(invalid_heads_are_not_sent)
         exchange_release(x);
     }
     for (size_t i = 0; i < COUNT(statuses); i++) {
-        struct exchange *x = fresh(METHOD_GET, HTTP_1_1, statuses[i]);
+        struct exchange *x = new_exchange(METHOD_GET, HTTP_1_1, statuses[i]);
 
         ck_assert_int_eq(h1_write_head(x, &settings, 0, FRAMING_LENGTH, true, &head), -EINVAL);
         ck_assert_uint_gt(x->response.fault.length, 0);
@@ -170,7 +170,7 @@ START_TEST(valid_reason_of_the_upstream_is_preserved)
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct exchange *x = fresh(METHOD_GET, HTTP_1_1, cases[i].status);
+        struct exchange *x = new_exchange(METHOD_GET, HTTP_1_1, cases[i].status);
         struct str head = STR("");
         int error;
 
@@ -189,11 +189,11 @@ END_TEST
 
 START_TEST(interim_responses_are_written_or_do_not_fit)
 {
-    struct exchange *x = fresh(METHOD_GET, HTTP_1_1, 0);
+    struct exchange *x = new_exchange(METHOD_GET, HTTP_1_1, 0);
     struct buffer into;
 
     buffer_init(&into, 80);
-    add(x, "Link", STR("</a>"));
+    add_field(x, "Link", STR("</a>"));
     ck_assert_int_eq(h1_write_interim(&into, 103, &x->response.headers), 0);
     ck_assert_text(buffer_str(&into), "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n");
     ck_assert_int_eq(h1_write_interim(&into, 103, &x->response.headers), -ENOBUFS);
@@ -224,14 +224,14 @@ START_TEST(control_bytes_of_values_are_replaced)
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct exchange *x = fresh(METHOD_GET, HTTP_1_1, 200);
+        struct exchange *x = new_exchange(METHOD_GET, HTTP_1_1, 200);
         struct buffer interims = {0}, expected = {0};
         struct str head;
 
         ck_assert_int_eq(buffer_printf(&expected, "Fine: yes\r\n%sLast: 1\r\n", cases[i].written), 0);
-        add(x, "Fine", STR("yes"));
-        add(x, cases[i].name, cases[i].value);
-        add(x, "Last", STR("1"));
+        add_field(x, "Fine", STR("yes"));
+        add_field(x, cases[i].name, cases[i].value);
+        add_field(x, "Last", STR("1"));
         ck_assert_int_eq(h1_write_interim(&interims, 103, &x->response.headers), -EINVAL);
         ck_assert_uint_eq(interims.length, 0);
         ck_assert_int_eq(h1_write_head(x, &settings, 0, FRAMING_LENGTH, true, &head), 0);
@@ -246,7 +246,7 @@ END_TEST
 
 START_TEST(last_chunk_has_only_permitted_trailers)
 {
-    struct exchange *x = fresh(METHOD_GET, HTTP_1_1, 200);
+    struct exchange *x = new_exchange(METHOD_GET, HTTP_1_1, 200);
     struct headers *trailers = &x->response.trailers;
     struct str bytes;
 
@@ -287,7 +287,7 @@ END_TEST
 
 START_TEST(head_is_not_written_without_memory)
 {
-    struct exchange *x = fresh(METHOD_GET, HTTP_1_1, 200);
+    struct exchange *x = new_exchange(METHOD_GET, HTTP_1_1, 200);
     struct str head;
 
     ck_assert_int_eq(headers_add(&x->response.trailers, &x->arena, STR("A"), STR("1")), 0);
@@ -302,7 +302,7 @@ END_TEST
 
 START_TEST(switching_protocols_has_no_framing_fields)
 {
-    struct exchange *x = fresh(METHOD_GET, HTTP_1_1, 101);
+    struct exchange *x = new_exchange(METHOD_GET, HTTP_1_1, 101);
     struct str head;
 
     ck_assert_int_eq(h1_framing_of(x), FRAMING_CLOSE);

@@ -10,7 +10,7 @@ static struct h2_origin origin;
 #define expect(text) ck_assert_str_eq(h2_origin_log(&origin), text)
 
 /* One GET that was sent, and the server's SETTINGS. */
-static void start(void)
+static void open_session(void)
 {
     h2_origin_open(&origin);
     h2_origin_request(&origin, 0, "GET", 0, "", 0);
@@ -47,7 +47,7 @@ static const struct {
 
 START_TEST(responses_are_read_with_interims_and_trailers)
 {
-    start();
+    open_session();
     h2_origin_script(&origin, answers[_i].script);
     expect(answers[_i].log);
     h2_origin_close(&origin);
@@ -87,7 +87,7 @@ START_TEST(malformed_response_resets_its_stream_only)
 {
     char wanted[200];
 
-    start();
+    open_session();
     h2_origin_script(&origin, malformed[_i].script);
     snprintf(wanted, sizeof wanted, "RST_STREAM 1 1\n1: %s\n", malformed[_i].fault);
     expect(wanted);
@@ -118,7 +118,7 @@ static const struct {
 
 START_TEST(error_after_the_head_fails_the_body)
 {
-    start();
+    open_session();
     h2_origin_script(&origin, late_errors[_i].script);
     expect(late_errors[_i].log);
     h2_origin_close(&origin);
@@ -155,7 +155,7 @@ START_TEST(connection_error_fails_all_streams)
 {
     struct str parts[2];
 
-    start();
+    open_session();
     h2_origin_script(&origin, fatal[_i].script);
     expect(fatal[_i].log);
     ck_assert_uint_eq(h2_client_session_capacity(&origin.session), 0);
@@ -194,7 +194,7 @@ START_TEST(floods_end_the_connection)
 {
     unsigned turns = 0;
 
-    start();
+    open_session();
     if (_i == 2)
         h2_origin_script(&origin, "headers 1 :status=200");
     origin.quiet = true;
@@ -324,7 +324,7 @@ START_TEST(receive_window_opens_as_the_body_is_read)
     struct str part;
     size_t rest = LIMIT_H2_UPSTREAM_WINDOW;
 
-    start();
+    open_session();
     h2_origin_script(&origin, "headers 1 :status=200");
     expect("1: 200\n");
     h2_frame_write_head(frame, H2_FRAME_SIZE, H2_DATA, 0, 1);

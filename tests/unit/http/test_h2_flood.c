@@ -1,15 +1,15 @@
 /*
  * Limits on the work and the memory that a client causes: the server refuses streams or closes the connection.
  */
-#include "h2_session_bed.h"
+#include "h2_session_fixture.h"
 
 #include "http/h2/session.h"
 
 #include <errno.h>
 
-START_TEST(streams_above_the_limit)
+START_TEST(streams_above_the_limit_are_refused)
 {
-    start();
+    open_session();
     server->settings.http2.max_concurrent_streams = 2;
     h2_client_request(&client, 1, "POST", "/echo", false);
     h2_client_request(&client, 3, "GET", "/later", true);
@@ -23,7 +23,7 @@ START_TEST(streams_above_the_limit)
                       ":method=GET\n:scheme=https\n:path=/hello\n:authority=a\nx-table=entry\n");
     expect(OK("7"));
     table_server_hang_up(server);
-    stop();
+    close_session();
 }
 END_TEST
 
@@ -31,7 +31,7 @@ START_TEST(events_are_counted)
 {
     const struct protocol_counters *counters;
 
-    start();
+    open_session();
     counters = &server->counters;
     server->settings.http2.max_concurrent_streams = 2;
     h2_client_request(&client, 1, "GET", "/later", true);
@@ -51,7 +51,7 @@ START_TEST(events_are_counted)
     h2_client_frame(&client, H2_DATA, 0, 0, STR("x"));
     expect("GOAWAY 3 PROTOCOL_ERROR\n");
     ck_assert_uint_eq(counters->h2_connection_errors[H2_PROTOCOL_ERROR], 1);
-    stop();
+    close_session();
 }
 END_TEST
 
@@ -61,11 +61,11 @@ static struct memory_budget *budget_of_session(void)
 }
 
 /* Above the memory limit of the connection, new streams are refused until others have ended. */
-START_TEST(memory_of_a_connection)
+START_TEST(streams_above_the_memory_limit_are_refused)
 {
     struct memory_budget *budget;
 
-    start();
+    open_session();
     budget = budget_of_session();
     h2_client_request(&client, 1, "GET", "/later", true);
     h2_client_flush(&client);
@@ -79,17 +79,17 @@ START_TEST(memory_of_a_connection)
     ck_assert_uint_eq(budget->used, 0);
     h2_client_request(&client, 5, "GET", "/hello", true);
     expect(OK("5"));
-    stop();
+    close_session();
 }
 END_TEST
 
 /* Body bytes that no module has read yet are counted; above the limit the body fails. */
-START_TEST(memory_of_request_bodies)
+START_TEST(unread_body_above_the_memory_limit_fails)
 {
     struct memory_budget *budget;
     size_t before;
 
-    start();
+    open_session();
     budget = budget_of_session();
     h2_client_request(&client, 1, "POST", "/later", false);
     h2_client_flush(&client);
@@ -105,7 +105,7 @@ START_TEST(memory_of_request_bodies)
     h2_client_flush(&client);
     ck_assert_uint_eq(budget->used, 0);
     ck_assert_uint_eq(server->pool.budget.used, 0);
-    stop();
+    close_session();
 }
 END_TEST
 
@@ -256,20 +256,20 @@ START_TEST(floods_end_the_connection)
 {
     unsigned events;
 
-    start();
+    open_session();
     events = flood(floods[_i].event, floods[_i].most + 1);
     ck_assert_msg(events <= floods[_i].most, "%u events", events);
     expect_enhance_your_calm();
     table_server_hang_up(server);
     ck_assert_uint_eq(server->begun, server->finished);
-    stop();
+    close_session();
 }
 END_TEST
 
 /* Completed responses restore the credit that the resets of an ordinary page load cost. */
 START_TEST(ordinary_clients_keep_their_connection)
 {
-    start();
+    open_session();
     client.quiet = true;
     for (uint32_t i = 0; i < 1000; i++) {
         h2_client_request(&client, 1 + 4 * i, "GET", "/hello", true);
@@ -282,7 +282,7 @@ START_TEST(ordinary_clients_keep_their_connection)
     }
     ck_assert_uint_eq(server->begun, 2000);
     ck_assert_int_eq(table_server_phase(server), SESSION_IDLE);
-    stop();
+    close_session();
 }
 END_TEST
 
@@ -292,7 +292,7 @@ START_TEST(decompressed_heads_are_limited)
     static char lines[4100] = "x=";
     static char block[16384];
 
-    start();
+    open_session();
     memset(lines + 2, 'a', 3000);
     h2_client_headers(&client, 1, H2_FLAG_END_STREAM, lines); /* malformed, but the field enters the dynamic table */
     expect("RST_STREAM 1 PROTOCOL_ERROR\n");
@@ -301,7 +301,7 @@ START_TEST(decompressed_heads_are_limited)
     expect("RST_STREAM 3 PROTOCOL_ERROR\n"); /* no method */
     h2_client_frame(&client, H2_HEADERS, H2_FLAG_END_HEADERS, 5, str_of(block, sizeof(block)));
     expect("GOAWAY 0 ENHANCE_YOUR_CALM\n");
-    stop();
+    close_session();
 }
 END_TEST
 
@@ -310,7 +310,7 @@ START_TEST(queued_control_frames_are_limited)
 {
     struct chunk chunk;
 
-    start();
+    open_session();
     server->clock.monotonic_ms = 0;
     for (int i = 0; i < 5000 && table_server_phase(server) != SESSION_OVER; i++) {
         struct buffer sent;
@@ -324,16 +324,16 @@ START_TEST(queued_control_frames_are_limited)
     }
     ck_assert_int_eq(table_server_phase(server), SESSION_OVER);
     ck_assert_int_eq(protocol_http2.produce(server->session, CHUNK_BYTES, 100, &chunk), -ENOBUFS);
-    stop();
+    close_session();
 }
 END_TEST
 
 int main(void)
 {
     const TTest *const tests[] = {
-        streams_above_the_limit, events_are_counted,
-        memory_of_a_connection,
-        memory_of_request_bodies,
+        streams_above_the_limit_are_refused, events_are_counted,
+        streams_above_the_memory_limit_are_refused,
+        unread_body_above_the_memory_limit_fails,
         ordinary_clients_keep_their_connection,
         decompressed_heads_are_limited,
         queued_control_frames_are_limited,

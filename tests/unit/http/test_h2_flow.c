@@ -31,7 +31,7 @@ START_TEST(window_sum_beyond_31_bits_is_refused)
 }
 END_TEST
 
-START_TEST(receive_to_the_last_byte)
+START_TEST(bytes_beyond_the_window_are_refused)
 {
     struct h2_receive_window window;
 
@@ -46,7 +46,7 @@ START_TEST(receive_to_the_last_byte)
 }
 END_TEST
 
-START_TEST(release_at_half)
+START_TEST(released_bytes_are_announced_from_half_a_window_on)
 {
     struct h2_receive_window window;
 
@@ -136,8 +136,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {receive_to_the_last_byte, release_at_half, window_of_one_byte_opens_after_each_byte,
-                                  resize_is_announced_with_a_release, one_measurement_at_a_time};
+    const TTest *const tests[] = {bytes_beyond_the_window_are_refused,
+                                  released_bytes_are_announced_from_half_a_window_on,
+                                  window_of_one_byte_opens_after_each_byte, resize_is_announced_with_a_release,
+                                  one_measurement_at_a_time};
     const struct suite_loop loops[] = {
         {window_sum_beyond_31_bits_is_refused, COUNT(sums)},
         {window_doubles_at_most_once_per_round_trip, COUNT(growths)},

@@ -64,13 +64,13 @@ static const struct {
     {HEAD_OF(0xffffff, 17, 0, 0), H2_FRAME_SIZE_ERROR},
 };
 
-START_TEST(length_and_stream)
+START_TEST(length_and_stream_follow_the_rules_of_the_type)
 {
     ck_assert_int_eq(h2_frame_check(&heads[_i].frame), heads[_i].error);
 }
 END_TEST
 
-START_TEST(heads_survive_writing)
+START_TEST(written_head_is_parsed_back)
 {
     static const struct h2_frame frames[] = {
         HEAD_OF(0, H2_DATA, 0, 0),
@@ -186,7 +186,7 @@ START_TEST(setting_values_are_applied_or_refused)
 END_TEST
 
 /* Parameters apply in order: the last value counts, and an error ends them. */
-START_TEST(settings_in_order)
+START_TEST(settings_apply_in_order_until_an_error)
 {
     struct h2_peer_settings peer = {100, 16384};
     char bytes[4 * H2_SETTING_SIZE];
@@ -241,10 +241,11 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {heads_survive_writing, reserved_bit_of_the_stream_is_ignored, settings_in_order,
-                                  control_frames_are_written_byte_by_byte, each_error_code_has_its_name};
+    const TTest *const tests[] = {written_head_is_parsed_back, reserved_bit_of_the_stream_is_ignored,
+                                  settings_apply_in_order_until_an_error, control_frames_are_written_byte_by_byte,
+                                  each_error_code_has_its_name};
     const struct suite_loop loops[] = {
-        {length_and_stream, COUNT(heads)},
+        {length_and_stream_follow_the_rules_of_the_type, COUNT(heads)},
         {padding_is_removed_or_refused, COUNT(paddings)},
         {setting_values_are_applied_or_refused, COUNT(settings)},
     };

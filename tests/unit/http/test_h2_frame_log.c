@@ -73,7 +73,7 @@ END_TEST
 
 static char noted[2000];
 
-static void note(void *owner, struct str text)
+static void record_line(void *owner, struct str text)
 {
     snprintf(noted + strlen(noted), sizeof noted - strlen(noted), STR_FMT "\n", STR_ARG(text));
 }
@@ -81,7 +81,7 @@ static void note(void *owner, struct str text)
 /* Whole frames one after the other; the payload of the last one need not be present. */
 START_TEST(sent_frames_are_logged_only_when_traced)
 {
-    static const struct exchange_events traced = {.trace = note}, untraced = {0};
+    static const struct exchange_events traced = {.trace = record_line}, untraced = {0};
     static const char bytes[] = "\0\0\1\1\0\0\0\0\1\x82\0\0\1\x9\4\0\0\0\1\x82\0\0\5\0\1\0\0\0\1";
     struct h2_session h2 = {.events = &untraced};
 

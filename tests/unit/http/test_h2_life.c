@@ -1,7 +1,7 @@
 /*
  * The life of HTTP/2 sessions: resets by the client, shutdown, timeouts and priorities.
  */
-#include "h2_session_bed.h"
+#include "h2_session_fixture.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -31,9 +31,9 @@ static void send_into_payload(void)
 }
 
 /* The server completes a frame whose head it has sent; otherwise the client would misread the following frames. */
-START_TEST(reset_within_a_frame)
+START_TEST(frame_of_a_reset_stream_is_completed)
 {
-    start();
+    open_session();
     h2_client_request(&client, 1, "GET", "/hello", true);
     h2_client_request(&client, 3, "GET", "/later", true);
     send_into_payload();
@@ -43,16 +43,16 @@ START_TEST(reset_within_a_frame)
     ck_assert_text(buffer_str(&server->log), "GET /hello 200 5 cancelled\n");
     table_server_answer(server);
     expect("HEADERS 3 :status=200 content-length=4\nDATA 3 4 late end\n");
-    stop();
+    close_session();
 }
 END_TEST
 
 /* The wire may still send the file or pipe of the last chunk: the next produce closes its body. */
-START_TEST(reset_behind_the_last_chunk)
+START_TEST(body_stays_open_until_its_last_chunk_is_sent)
 {
     struct chunk chunk;
 
-    start();
+    open_session();
     h2_client_request(&client, 1, "GET", "/hello", true);
     send_into_payload();
     produce_bytes(100, &chunk);
@@ -63,14 +63,14 @@ START_TEST(reset_behind_the_last_chunk)
     expect("HEADERS 1 :status=200 content-length=5\nDATA 1 5 hello end\n");
     ck_assert_uint_eq(server->finished, 1);
     ck_assert_int_eq(table_server_phase(server), SESSION_IDLE);
-    stop();
+    close_session();
 }
 END_TEST
 
 /* A stream that the client has reset is closed at once, also while its frame is being sent (RFC 9113 5.1.2). */
 START_TEST(reset_stream_is_not_counted)
 {
-    start();
+    open_session();
     server->settings.http2.max_concurrent_streams = 1;
     h2_client_request(&client, 1, "GET", "/hello", true);
     send_into_payload();
@@ -78,26 +78,26 @@ START_TEST(reset_stream_is_not_counted)
     h2_client_request(&client, 3, "GET", "/hello", true);
     h2_client_request(&client, 5, "GET", "/hello", true);
     expect("HEADERS 1 :status=200 content-length=5\nDATA 1 5 hello end\nRST_STREAM 5 REFUSED_STREAM\n" OK("3"));
-    stop();
+    close_session();
 }
 END_TEST
 
-START_TEST(connection_error_within_a_frame)
+START_TEST(goaway_follows_the_frame_in_progress)
 {
-    start();
+    open_session();
     h2_client_request(&client, 1, "GET", "/hello", true);
     send_into_payload();
     h2_client_frame(&client, H2_PING, 0, 3, STR("12345678"));
     expect("HEADERS 1 :status=200 content-length=5\nDATA 1 5 hello end\nGOAWAY 1 PROTOCOL_ERROR\n");
     ck_assert_int_eq(server->result, 0);
-    stop();
+    close_session();
 }
 END_TEST
 
 /* The client uses up its credit by resetting the stream whose frame is being sent. */
-START_TEST(abuse_within_a_frame)
+START_TEST(goaway_for_abuse_follows_the_frame_in_progress)
 {
-    start();
+    open_session();
     for (uint32_t i = 0; i < 397; i++)
         h2_client_frame(&client, H2_PING, 0, 0, STR("12345678"));
     h2_client_flush(&client);
@@ -107,13 +107,13 @@ START_TEST(abuse_within_a_frame)
     h2_client_number(&client, H2_RST_STREAM, 1, H2_CANCEL);
     expect("HEADERS 1 :status=200 content-length=5\nDATA 1 5 hello end\nGOAWAY 1 ENHANCE_YOUR_CALM\n");
     ck_assert_int_eq(server->result, 0);
-    stop();
+    close_session();
 }
 END_TEST
 
-START_TEST(reset_of_a_request)
+START_TEST(reset_of_a_request_cancels_its_exchange)
 {
-    start();
+    open_session();
     h2_client_request(&client, 1, "POST", "/echo", false);
     h2_client_data(&client, 1, STR("abc"), false);
     h2_client_number(&client, H2_RST_STREAM, 1, H2_CANCEL);
@@ -126,13 +126,13 @@ START_TEST(reset_of_a_request)
     expect("");
     h2_client_request(&client, 3, "GET", "/hello", true);
     expect(OK("3"));
-    stop();
+    close_session();
 }
 END_TEST
 
-START_TEST(reset_of_a_blocked_response)
+START_TEST(reset_of_a_blocked_response_cancels_its_exchange)
 {
-    start();
+    open_session();
     h2_client_setting(&client, H2_SETTINGS_INITIAL_WINDOW_SIZE, 0);
     h2_client_request(&client, 1, "GET", "/hello", true);
     expect("SETTINGS ack\nHEADERS 1 :status=200 content-length=5\n");
@@ -141,7 +141,7 @@ START_TEST(reset_of_a_blocked_response)
     expect("");
     ck_assert_int_eq(table_server_phase(server), SESSION_IDLE);
     ck_assert_text(buffer_str(&server->log), "GET /hello 200 0 cancelled\n");
-    stop();
+    close_session();
 }
 END_TEST
 
@@ -149,7 +149,7 @@ END_TEST
 
 START_TEST(goaway_in_two_steps)
 {
-    start();
+    open_session();
     h2_client_request(&client, 1, "GET", "/later", true);
     h2_client_flush(&client);
     table_server_signal(server, SESSION_DRAIN);
@@ -168,62 +168,62 @@ START_TEST(goaway_in_two_steps)
     ck_assert_int_eq(server->result, 0);
     ck_assert_int_eq(table_server_phase(server), SESSION_OVER);
     ck_assert_uint_eq(server->begun, 2);
-    stop();
+    close_session();
 }
 END_TEST
 
 START_TEST(idle_connection_is_retired)
 {
-    start();
+    open_session();
     table_server_signal(server, SESSION_RETIRE);
     expect("GOAWAY 2147483647 NO_ERROR\nPING sluicego\n");
     ck_assert_int_eq(table_server_phase(server), SESSION_CLOSING);
     h2_client_frame(&client, H2_PING, H2_FLAG_ACK, 0, STR("sluicego"));
     expect("GOAWAY 0 NO_ERROR\n");
     ck_assert_int_eq(server->result, 0);
-    stop();
+    close_session();
 }
 END_TEST
 
 START_TEST(unacknowledged_goaway_times_out)
 {
-    start();
-    pass(50000);
+    open_session();
+    advance_clock(50000);
     table_server_signal(server, SESSION_DRAIN);
-    pass(LIMIT_H2_GOAWAY_MS - 1);
+    advance_clock(LIMIT_H2_GOAWAY_MS - 1);
     expect("GOAWAY 2147483647 NO_ERROR\nPING sluicego\n");
     ck_assert_int_eq(table_server_phase(server), SESSION_CLOSING);
-    pass(1);
+    advance_clock(1);
     expect("GOAWAY 0 NO_ERROR\n");
     ck_assert_int_eq(server->result, 0);
-    stop();
+    close_session();
 }
 END_TEST
 
 /* The second GOAWAY does not wait for the streams, and its wait begins with the first. */
 START_TEST(unacknowledged_goaway_with_a_stream)
 {
-    start();
+    open_session();
     h2_client_request(&client, 1, "GET", "/later", true);
     h2_client_flush(&client);
     table_server_signal(server, SESSION_DRAIN);
-    pass(LIMIT_H2_GOAWAY_MS - 500);
+    advance_clock(LIMIT_H2_GOAWAY_MS - 500);
     table_server_signal(server, SESSION_DEADLINE); /* too early, as for the deadline of an ended stream */
     expect("GOAWAY 2147483647 NO_ERROR\nPING sluicego\n");
-    pass(500);
+    advance_clock(500);
     h2_client_request(&client, 3, "GET", "/hello", true); /* not processed */
     expect("GOAWAY 1 NO_ERROR\n");
     table_server_answer(server);
     expect("HEADERS 1 :status=200 content-length=4\nDATA 1 4 late end\n");
     ck_assert_int_eq(server->result, 0);
     ck_assert_uint_eq(server->begun, 1);
-    stop();
+    close_session();
 }
 END_TEST
 
 START_TEST(connection_ends_after_keepalive_requests)
 {
-    start();
+    open_session();
     server->settings.keepalive_requests = 2;
     h2_client_request(&client, 1, "GET", "/hello", true);
     expect(OK("1"));
@@ -234,23 +234,23 @@ START_TEST(connection_ends_after_keepalive_requests)
     h2_client_frame(&client, H2_PING, H2_FLAG_ACK, 0, STR("sluicego"));
     expect("GOAWAY 5 NO_ERROR\n");
     ck_assert_int_eq(server->result, 0);
-    stop();
+    close_session();
 }
 END_TEST
 
 START_TEST(connection_without_keepalive_ends_after_one_response)
 {
-    start();
+    open_session();
     server->settings.keepalive = false;
     h2_client_request(&client, 1, "GET", "/hello", true);
     expect("GOAWAY 2147483647 NO_ERROR\nPING sluicego\n" OK("1"));
-    stop();
+    close_session();
 }
 END_TEST
 
-START_TEST(peer_closes_its_side)
+START_TEST(end_of_the_peer_ends_all_exchanges)
 {
-    start();
+    open_session();
     h2_client_setting(&client, H2_SETTINGS_INITIAL_WINDOW_SIZE, 3);
     h2_client_request(&client, 1, "GET", "/later", true);
     h2_client_request(&client, 3, "POST", "/later", false);
@@ -263,31 +263,31 @@ START_TEST(peer_closes_its_side)
     table_server_hang_up(server);
     ck_assert_uint_eq(server->begun, 3);
     ck_assert_uint_eq(server->finished, 3);
-    stop();
+    close_session();
 }
 END_TEST
 
 START_TEST(peer_closes_within_a_frame)
 {
-    start();
+    open_session();
     h2_client_request(&client, 1, "GET", "/hello", true);
     send_into_payload();
     table_server_signal(server, SESSION_PEER_CLOSED);
     expect("HEADERS 1 :status=200 content-length=5\nDATA 1 5 hello end\n");
     ck_assert_int_eq(server->result, 0);
-    stop();
+    close_session();
 }
 END_TEST
 
 /* Timeouts: of streams in test_h2_timeout.c. */
 
-START_TEST(timeout_of_idle_connection)
+START_TEST(idle_connection_times_out_with_goaway)
 {
-    start();
+    open_session();
     table_server_signal(server, SESSION_TIMEOUT);
     expect("GOAWAY 0 NO_ERROR\n");
     ck_assert_int_eq(server->result, 0);
-    stop();
+    close_session();
 }
 END_TEST
 
@@ -301,22 +301,22 @@ static void request_with_priority(uint32_t stream, const char *value)
     h2_client_headers(&client, stream, H2_FLAG_END_STREAM, lines);
 }
 
-START_TEST(urgent_responses_first)
+START_TEST(urgent_responses_are_sent_first)
 {
-    start();
+    open_session();
     request_with_priority(1, "u=7");
     request_with_priority(3, "u=2, i");
     request_with_priority(5, "u=2, i");
     request_with_priority(7, "u=0");
     expect(OK("7") "HEADERS 3 :status=200 content-length=5\nHEADERS 5 :status=200 content-length=5\n"
                    "DATA 3 5 hello end\nDATA 5 5 hello end\n" OK("1"));
-    stop();
+    close_session();
 }
 END_TEST
 
 START_TEST(priority_is_updated)
 {
-    start();
+    open_session();
     h2_client_setting(&client, H2_SETTINGS_INITIAL_WINDOW_SIZE, 0);
     request_with_priority(1, "u=1");
     request_with_priority(3, "u=6");
@@ -325,30 +325,30 @@ START_TEST(priority_is_updated)
     h2_client_frame(&client, H2_PRIORITY_UPDATE, 0, 0, STR("\0\0\0\7u=0")); /* idle: ignored */
     h2_client_setting(&client, H2_SETTINGS_INITIAL_WINDOW_SIZE, 100);
     expect("SETTINGS ack\nDATA 3 5 hello end\nDATA 1 5 hello end\n");
-    stop();
+    close_session();
 }
 END_TEST
 
 int main(void)
 {
     const TTest *const tests[] = {
-        reset_within_a_frame,
-        reset_behind_the_last_chunk,
+        frame_of_a_reset_stream_is_completed,
+        body_stays_open_until_its_last_chunk_is_sent,
         reset_stream_is_not_counted,
-        connection_error_within_a_frame,
-        abuse_within_a_frame,
-        reset_of_a_request,
-        reset_of_a_blocked_response,
+        goaway_follows_the_frame_in_progress,
+        goaway_for_abuse_follows_the_frame_in_progress,
+        reset_of_a_request_cancels_its_exchange,
+        reset_of_a_blocked_response_cancels_its_exchange,
         goaway_in_two_steps,
         idle_connection_is_retired,
         unacknowledged_goaway_times_out,
         unacknowledged_goaway_with_a_stream,
         connection_ends_after_keepalive_requests,
         connection_without_keepalive_ends_after_one_response,
-        peer_closes_its_side,
+        end_of_the_peer_ends_all_exchanges,
         peer_closes_within_a_frame,
-        timeout_of_idle_connection,
-        urgent_responses_first,
+        idle_connection_times_out_with_goaway,
+        urgent_responses_are_sent_first,
         priority_is_updated,
     };
 

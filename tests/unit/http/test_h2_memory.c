@@ -58,13 +58,13 @@ static void answer(struct exchange *x, int status)
 }
 
 /* Reads the available bytes of the body, and responds when it ends. */
-static void pull(void *owner)
+static void read_body(void *owner)
 {
     struct exchange *x = owner;
     struct chunk chunk;
     int result;
 
-    x->request.body->wake = pull;
+    x->request.body->wake = read_body;
     x->request.body->owner = x;
     while ((result = x->request.body->ops->next(x->request.body, CHUNK_BYTES, 4, &chunk)) == 1)
         ;
@@ -82,7 +82,7 @@ static void begun(void *owner, struct exchange *x)
         answer(x, 500);
         return;
     }
-    pull(x);
+    read_body(x);
 }
 
 static void refused(void *owner, struct exchange *x, int status)
@@ -91,14 +91,14 @@ static void refused(void *owner, struct exchange *x, int status)
     answer(x, status);
 }
 
-static char talk[20000]; /* the client's bytes */
-static char *talk_end;
+static char input[20000]; /* the client's bytes */
+static char *input_end;
 
 static void add_frame(enum h2_frame_type type, uint8_t flags, uint32_t stream, struct str payload)
 {
-    talk_end = h2_frame_write_head(talk_end, payload.length, type, flags, stream);
-    memcpy(talk_end, payload.data, payload.length);
-    talk_end += payload.length;
+    input_end = h2_frame_write_head(input_end, payload.length, type, flags, stream);
+    memcpy(input_end, payload.data, payload.length);
+    input_end += payload.length;
 }
 
 static void add_request(uint32_t stream, const char *path, int fields, bool end)
@@ -154,7 +154,7 @@ static void run_with_failure(size_t piece, long failing, struct outcome *outcome
     struct protocol_counters counters = {0};
     const struct session_shared shared = {&pool, &clock, &counters};
     struct session *session;
-    struct str rest = str_of(talk, (size_t)(talk_end - talk));
+    struct str rest = str_of(input, (size_t)(input_end - input));
     struct chunk chunk;
 
     open_exchanges = 0;
@@ -180,17 +180,17 @@ static void run_with_failure(size_t piece, long failing, struct outcome *outcome
     check_frames(str_of(outcome->bytes, outcome->length), outcome->result < 0 && outcome->result != -EAGAIN);
 }
 
-static void start_talk(void)
+static void begin_input(void)
 {
     static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-    memcpy(talk, preface, sizeof(preface) - 1);
-    talk_end = talk + sizeof(preface) - 1;
+    memcpy(input, preface, sizeof(preface) - 1);
+    input_end = input + sizeof(preface) - 1;
     add_frame(H2_SETTINGS, 0, 0, STR(""));
 }
 
-/* Runs the talk once for each allocation that it causes. */
-static void fail_each(size_t piece)
+/* Feeds the input once for each allocation that it causes. */
+static void fail_each_allocation(size_t piece)
 {
     static struct outcome right;
     static struct outcome seen;
@@ -210,7 +210,7 @@ START_TEST(each_failed_allocation_ends_in_a_response_or_close)
     static const size_t pieces[] = {1, 7, 20000};
     static char body[6000];
 
-    start_talk();
+    begin_input();
     add_request(1, "/", 0, true);
     add_request(3, "/%20", 30, true);
     add_request(5, "/%zz", 0, true);
@@ -223,7 +223,7 @@ START_TEST(each_failed_allocation_ends_in_a_response_or_close)
     add_request(11, "/", 0, false);
     add_frame(H2_HEADERS, H2_FLAG_END_HEADERS | H2_FLAG_END_STREAM, 11, STR("\0\1a\1b"));
     for (size_t i = 0; i < COUNT(pieces); i++)
-        fail_each(pieces[i]);
+        fail_each_allocation(pieces[i]);
 }
 END_TEST
 
@@ -236,10 +236,10 @@ START_TEST(each_failed_block_ends_in_a_response_or_close)
         memset(path, '/', 1);
         memset(path + 1, 'x', length);
         path[length] = '\0';
-        start_talk();
+        begin_input();
         add_request(1, path, 2, false);
         add_frame(H2_DATA, H2_FLAG_END_STREAM, 1, STR("x"));
-        fail_each(20000);
+        fail_each_allocation(20000);
     }
 }
 END_TEST

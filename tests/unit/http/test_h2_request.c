@@ -188,7 +188,7 @@ START_TEST(extended_connect_is_accepted_or_refused)
 END_TEST
 
 /* The exchange is that of the GET with Upgrade; a key of the client has no meaning. */
-START_TEST(fields_of_a_tunnel)
+START_TEST(tunnel_request_has_the_fields_of_an_upgrade)
 {
     struct exchange *x = exchange_create(NULL, sizeof(*x));
     const struct headers *headers = &x->request.headers;
@@ -227,7 +227,7 @@ START_TEST(request_heads_are_accepted_or_refused)
 }
 END_TEST
 
-START_TEST(fields_of_a_request)
+START_TEST(pseudo_header_fields_become_the_request_line)
 {
     struct exchange *x = exchange_create(NULL, sizeof(*x));
 
@@ -254,7 +254,7 @@ START_TEST(fields_of_a_request)
 }
 END_TEST
 
-START_TEST(length_of_the_body)
+START_TEST(body_length_follows_content_length_and_end_stream)
 {
     static const struct {
         const char *lines;
@@ -296,7 +296,7 @@ START_TEST(cookies_are_joined)
 }
 END_TEST
 
-START_TEST(names_with_underscore)
+START_TEST(names_with_underscores_are_dropped_unless_permitted)
 {
     static const char lines[] = GET "a_b=1\ncontent_length=9\nx-forwarded_for=9\n";
     struct exchange *x = exchange_create(NULL, sizeof(*x));
@@ -315,7 +315,7 @@ START_TEST(names_with_underscore)
 END_TEST
 
 /* Without :authority the host comes from the Host field. */
-START_TEST(host_without_authority)
+START_TEST(host_field_replaces_a_missing_authority)
 {
     struct exchange *x = exchange_create(NULL, sizeof(*x));
 
@@ -344,7 +344,7 @@ static int read_long(const char *before, const char *after, size_t length)
     return result;
 }
 
-START_TEST(limits_of_lines)
+START_TEST(long_target_is_414_and_long_field_431)
 {
     static const char path[] = ":method=GET\n:scheme=https\n:authority=a\n:path=/";
 
@@ -363,7 +363,7 @@ START_TEST(limits_of_lines)
 }
 END_TEST
 
-START_TEST(limit_of_the_head)
+START_TEST(head_above_the_limit_is_431)
 {
     setup();
     settings.head_max = 120;
@@ -372,7 +372,7 @@ START_TEST(limit_of_the_head)
 }
 END_TEST
 
-START_TEST(number_of_fields)
+START_TEST(fields_above_the_limit_are_431)
 {
     struct exchange *x = exchange_create(NULL, sizeof(*x));
 
@@ -417,7 +417,7 @@ START_TEST(trailer_fields_are_added_or_refused)
 }
 END_TEST
 
-START_TEST(control_bytes_in_values)
+START_TEST(control_bytes_in_values_are_refused)
 {
     setup();
     for (int byte = 0; byte < 256; byte++) {
@@ -436,9 +436,11 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        fields_of_a_request,    length_of_the_body, cookies_are_joined, names_with_underscore,
-        host_without_authority, limits_of_lines,    limit_of_the_head,  number_of_fields,
-        control_bytes_in_values, fields_of_a_tunnel,
+        pseudo_header_fields_become_the_request_line, body_length_follows_content_length_and_end_stream,
+        cookies_are_joined, names_with_underscores_are_dropped_unless_permitted,
+        host_field_replaces_a_missing_authority, long_target_is_414_and_long_field_431, head_above_the_limit_is_431,
+        fields_above_the_limit_are_431, control_bytes_in_values_are_refused,
+        tunnel_request_has_the_fields_of_an_upgrade,
     };
     const struct suite_loop loops[] = {
         {request_heads_are_accepted_or_refused, COUNT(sections)},

@@ -1,7 +1,7 @@
 /*
  * HTTP/2 sessions: each test sends frames and compares the frames of the server, which h2_client logs as lines.
  */
-#include "h2_session_bed.h"
+#include "h2_session_fixture.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -46,7 +46,7 @@ static const struct {
 
 static void run_exchange(size_t row, size_t piece, size_t room)
 {
-    start();
+    open_session();
     client.piece = piece;
     server->room = room;
     h2_client_request(&client, 1, exchanges[row].method, exchanges[row].path, !exchanges[row].body);
@@ -58,7 +58,7 @@ static void run_exchange(size_t row, size_t piece, size_t room)
     ck_assert_text(buffer_str(&server->log), exchanges[row].log);
     ck_assert_int_eq(server->result, -EAGAIN);
     ck_assert_int_eq(table_server_phase(server), SESSION_IDLE);
-    stop();
+    close_session();
 }
 
 START_TEST(exchanges_complete_with_input_and_output_in_pieces)
@@ -91,12 +91,12 @@ START_TEST(body_that_pauses_sends_each_byte_once)
             length += snprintf(expected + length, sizeof expected - (size_t)length, "DATA 1 %d %.*s%s\n",
                                (int)count, (int)count, body + at, at + count == 10 ? " end" : "");
         }
-        start();
+        open_session();
         server->room = rooms[i % COUNT(rooms)];
         server->pause_piece = piece;
         h2_client_request(&client, 1, "GET", "/pauses", true);
         expect(expected);
-        stop();
+        close_session();
     }
 }
 END_TEST
@@ -116,14 +116,14 @@ START_TEST(invalid_preface_ends_the_connection)
         expect("SETTINGS\nWINDOW_UPDATE 0 983041\nGOAWAY 0 PROTOCOL_ERROR\n");
         ck_assert_int_eq(server->result, 0);
         ck_assert_int_eq(table_server_phase(server), SESSION_OVER);
-        stop();
+        close_session();
     }
 }
 END_TEST
 
 START_TEST(streams_end_independently)
 {
-    start();
+    open_session();
     h2_client_request(&client, 1, "GET", "/later", true);
     h2_client_request(&client, 5, "GET", "/hello", true);
     expect(OK("5"));
@@ -131,14 +131,14 @@ START_TEST(streams_end_independently)
     table_server_answer(server);
     expect("HEADERS 1 :status=200 content-length=4\nDATA 1 4 late end\n");
     ck_assert_int_eq(table_server_phase(server), SESSION_IDLE);
-    stop();
+    close_session();
 }
 END_TEST
 
 /* The response returns the request body while it still arrives. */
 START_TEST(body_streams_both_ways)
 {
-    start();
+    open_session();
     h2_client_request(&client, 1, "POST", "/stream", false);
     expect("HEADERS 1 :status=200\n");
     ck_assert_int_eq(table_server_phase(server), SESSION_BODY);
@@ -146,13 +146,13 @@ START_TEST(body_streams_both_ways)
     expect("PING sluicebd\nDATA 1 3 one\n");
     h2_client_data(&client, 1, STR("two"), true);
     expect("DATA 1 3 two\nDATA 1 0  end\n");
-    stop();
+    close_session();
 }
 END_TEST
 
 START_TEST(padding_is_removed)
 {
-    start();
+    open_session();
     for (client.piece = 0; client.piece < 3; client.piece++) {
         uint32_t stream = 1 + 2 * (uint32_t)client.piece;
         char expected[100];
@@ -165,14 +165,14 @@ START_TEST(padding_is_removed)
                  client.piece ? "" : "PING sluicebd\n", stream, stream);
         expect(expected);
     }
-    stop();
+    close_session();
 }
 END_TEST
 
 /* 100 (Continue) is sent at the first read of the body (RFC 9110 10.1.1). */
 START_TEST(interim_100_is_sent_when_the_body_is_read)
 {
-    start();
+    open_session();
     h2_client_headers(&client, 1, 0, ":method=POST\n:scheme=https\n:path=/echo\n:authority=a\nexpect=100-continue\n");
     expect("HEADERS 1 :status=100\n");
     h2_client_data(&client, 1, STR("hello"), true);
@@ -182,25 +182,25 @@ START_TEST(interim_100_is_sent_when_the_body_is_read)
     expect(OK("3") "PING sluicere\n");
     h2_client_frame(&client, H2_PING, H2_FLAG_ACK, 0, STR("sluicere"));
     expect("RST_STREAM 3 NO_ERROR\n");
-    stop();
+    close_session();
 }
 END_TEST
 
-START_TEST(body_over_the_limit)
+START_TEST(body_above_the_limit_is_413)
 {
-    start();
+    open_session();
     h2_client_request(&client, 1, "POST", "/small", false);
     h2_client_data(&client, 1, STR("123456"), false);
     expect("PING sluicebd\nHEADERS 1 :status=413 content-length=2\nDATA 1 2 no end\nPING sluicere\n");
     h2_client_frame(&client, H2_PING, H2_FLAG_ACK, 0, STR("sluicere"));
     expect("RST_STREAM 1 NO_ERROR\n");
-    stop();
+    close_session();
 }
 END_TEST
 
 START_TEST(rejected_request_leaves_the_connection_open)
 {
-    start();
+    open_session();
     h2_client_request(&client, 1, "GET", "/%zz", true);
     expect("HEADERS 1 :status=400 content-length=7\nDATA 1 7 refused end\n");
     h2_client_headers(&client, 3, 0, ":method=CONNECT\n:authority=a:1\n");
@@ -213,14 +213,14 @@ START_TEST(rejected_request_leaves_the_connection_open)
     expect("HEADERS 5 :status=413 content-length=7\nDATA 5 7 refused end\n");
     ck_assert_int_eq(table_server_phase(server), SESSION_IDLE);
     ck_assert_uint_eq(server->refused, 3);
-    stop();
+    close_session();
 }
 END_TEST
 
 /* Stream errors: the other streams continue. */
 START_TEST(stream_error_leaves_other_streams_open)
 {
-    start();
+    open_session();
     h2_client_headers(&client, 1, H2_FLAG_END_STREAM, ":method=GET\n:path=/\nX=y\n");
     expect("RST_STREAM 1 PROTOCOL_ERROR\n");
     h2_client_headers(&client, 3, 0,
@@ -249,7 +249,7 @@ START_TEST(stream_error_leaves_other_streams_open)
     h2_client_request(&client, 17, "GET", "/hello", true);
     expect(OK("17"));
     ck_assert_uint_eq(server->begun, server->finished);
-    stop();
+    close_session();
 }
 END_TEST
 
@@ -294,7 +294,7 @@ START_TEST(connection_error_sends_goaway_and_closes)
     for (size_t piece = 0; piece < 2; piece++) {
         char expected[100];
 
-        start();
+        open_session();
         h2_client_request(&client, 1, "POST", "/later", false);
         expect("");
         client.piece = piece;
@@ -310,7 +310,7 @@ START_TEST(connection_error_sends_goaway_and_closes)
         ck_assert_uint_eq(server->finished, 0);
         table_server_hang_up(server);
         ck_assert_text(buffer_str(&server->log), "POST /later 0 0 cancelled\n");
-        stop();
+        close_session();
     }
 }
 END_TEST
@@ -319,7 +319,7 @@ START_TEST(header_blocks_are_not_interrupted)
 {
     struct str block;
 
-    start();
+    open_session();
     block = h2_client_encode(&client, ":method=GET\n:scheme=https\n:path=/hello\n:authority=a\n");
     h2_client_frame(&client, H2_HEADERS, H2_FLAG_END_STREAM, 1, str_slice(block, 0, 2));
     expect("");
@@ -331,17 +331,17 @@ START_TEST(header_blocks_are_not_interrupted)
     h2_client_frame(&client, H2_HEADERS, H2_FLAG_END_STREAM, 3, STR("\x82"));
     h2_client_frame(&client, H2_PING, 0, 0, STR("12345678"));
     expect("GOAWAY 1 PROTOCOL_ERROR\n");
-    stop();
+    close_session();
 }
 END_TEST
 
 START_TEST(a_response_can_end_the_connection)
 {
-    start();
+    open_session();
     h2_client_request(&client, 1, "GET", "/later", true);
     h2_client_request(&client, 3, "GET", "/close", true);
     expect("GOAWAY 2147483647 NO_ERROR\nPING sluicego\nHEADERS 3 :status=200 content-length=1\nDATA 3 1 x end\n");
-    stop();
+    close_session();
 }
 END_TEST
 
@@ -351,18 +351,18 @@ START_TEST(settings_are_the_first_frame)
     client.sent.length = 24;
     h2_client_frame(&client, H2_PING, 0, 0, STR("12345678"));
     expect("SETTINGS\nWINDOW_UPDATE 0 983041\nGOAWAY 0 PROTOCOL_ERROR\n");
-    stop();
+    close_session();
 }
 END_TEST
 
 START_TEST(stream_identifiers_increase)
 {
-    start();
+    open_session();
     h2_client_request(&client, 5, "GET", "/hello", true);
     expect(OK("5"));
     h2_client_request(&client, 3, "GET", "/hello", true);
     expect("GOAWAY 5 STREAM_CLOSED\n");
-    stop();
+    close_session();
 }
 END_TEST
 
@@ -375,7 +375,7 @@ int main(void)
         body_streams_both_ways,
         padding_is_removed,
         interim_100_is_sent_when_the_body_is_read,
-        body_over_the_limit,
+        body_above_the_limit_is_413,
         rejected_request_leaves_the_connection_open,
         stream_error_leaves_other_streams_open,
         header_blocks_are_not_interrupted,

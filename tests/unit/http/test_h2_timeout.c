@@ -1,7 +1,7 @@
 /*
  * Timeouts of streams: a stream that waits too long for its client ends, and other streams proceed.
  */
-#include "h2_session_bed.h"
+#include "h2_session_fixture.h"
 
 #include "http/h2/session.h"
 
@@ -9,7 +9,7 @@
 
 static const struct h2_wait_limits minute = {60000, 0}, slow = {60000, 240};
 
-START_TEST(wait_without_progress)
+START_TEST(wait_without_progress_expires_after_the_timeout)
 {
     struct h2_wait wait = {0};
 
@@ -28,7 +28,7 @@ START_TEST(wait_without_progress)
 }
 END_TEST
 
-START_TEST(wait_with_progress)
+START_TEST(progress_extends_the_wait)
 {
     struct h2_wait wait = {0};
 
@@ -44,7 +44,7 @@ START_TEST(wait_with_progress)
 END_TEST
 
 /* Only the time of waiting counts; a window without any byte has 60 s. */
-START_TEST(wait_at_a_rate)
+START_TEST(wait_below_the_least_rate_expires)
 {
     struct h2_wait wait = {0};
 
@@ -68,7 +68,7 @@ START_TEST(wait_at_a_rate)
 END_TEST
 
 /* A timeout above the windows of the rate: a stall is limited by the rate. */
-START_TEST(wait_without_any_byte)
+START_TEST(wait_without_any_byte_is_limited_by_the_rate)
 {
     const struct h2_wait_limits patient = {600000, 240}, without_rate = {600000, 0};
     struct h2_wait wait = {0};
@@ -90,31 +90,31 @@ END_TEST
 
 START_TEST(continuations_do_not_extend_the_head_timeout)
 {
-    start();
+    open_session();
     h2_client_frame(&client, H2_HEADERS, 0, 1, STR("\x82"));
     h2_client_flush(&client);
     ck_assert_int_eq(table_server_phase(server), SESSION_HEAD);
-    pass(59000);
+    advance_clock(59000);
     h2_client_frame(&client, H2_CONTINUATION, 0, 1, STR("\x82")); /* does not extend it */
     expect("");
-    pass(1000);
+    advance_clock(1000);
     expect("GOAWAY 0 NO_ERROR\n");
     ck_assert_int_eq(server->result, 0);
-    stop();
+    close_session();
     /* An incomplete frame. */
-    start();
+    open_session();
     h2_client_feed(&client, STR("\0\0"));
     ck_assert_int_eq(table_server_phase(server), SESSION_HEAD);
-    pass(60000);
+    advance_clock(60000);
     expect("GOAWAY 0 NO_ERROR\n");
-    stop();
+    close_session();
 }
 END_TEST
 
 /* Each frame, and each header block, has its own time. */
-START_TEST(time_of_each_head)
+START_TEST(each_head_has_its_own_timeout)
 {
-    start();
+    open_session();
     for (uint32_t stream = 1; stream < 9; stream += 2) {
         struct str block;
 
@@ -123,31 +123,31 @@ START_TEST(time_of_each_head)
         block = h2_client_encode(&client, ":method=GET\n:scheme=http\n:authority=a\n:path=/hello\n");
         h2_client_frame(&client, H2_HEADERS, H2_FLAG_END_STREAM, stream, str_slice(block, 0, 3));
         h2_client_flush(&client);
-        pass(30000);
+        advance_clock(30000);
         h2_client_frame(&client, H2_CONTINUATION, H2_FLAG_END_HEADERS, stream, str_skip(block, 3));
         h2_client_flush(&client);
         ck_assert_uint_eq(server->finished, (stream + 1) / 2);
         (void)h2_client_log(&client);
         h2_client_feed(&client, STR("\0\0"));
-        pass(30000);
+        advance_clock(30000);
         h2_client_feed(&client, STR("\x8\6\0\0\0\0\0" "01234567"));
         expect("PING 01234567 ack\n");
     }
-    stop();
+    close_session();
 }
 END_TEST
 
 /* The other streams are completed: their responses do not depend on the block that does not end. */
-START_TEST(timeout_of_a_head_beside_streams)
+START_TEST(streams_complete_after_a_head_timeout)
 {
-    start();
+    open_session();
     h2_client_request(&client, 1, "GET", "/later", true);
     h2_client_request(&client, 3, "POST", "/stream", false);
     h2_client_frame(&client, H2_HEADERS, 0, 5, STR("\x82"));
     expect("HEADERS 3 :status=200\n");
-    pass(59000);
+    advance_clock(59000);
     expect("");
-    pass(1000);
+    advance_clock(1000);
     expect("GOAWAY 2147483647 NO_ERROR\nPING sluicego\nGOAWAY 3 NO_ERROR\nRST_STREAM 3 INTERNAL_ERROR\n");
     h2_client_request(&client, 7, "GET", "/hello", true); /* ignored */
     expect("");
@@ -155,19 +155,19 @@ START_TEST(timeout_of_a_head_beside_streams)
     table_server_answer(server);
     expect("HEADERS 1 :status=200 content-length=4\nDATA 1 4 late end\n");
     ck_assert_int_eq(server->result, 0);
-    stop();
+    close_session();
 }
 END_TEST
 
 /* Bytes of stream 3 do not extend the time of stream 1. */
 START_TEST(other_streams_do_not_extend_the_body_timeout)
 {
-    start();
+    open_session();
     server->settings.http2.min_rate = 0;
     h2_client_request(&client, 1, "POST", "/echo", false);
     h2_client_flush(&client);
     ck_assert_int_eq(table_server_phase(server), SESSION_BODY);
-    pass(50000);
+    advance_clock(50000);
     h2_client_data(&client, 1, STR("x"), false); /* progress */
     expect("PING sluicebd\n");
     h2_client_request(&client, 3, "POST", "/stream", false);
@@ -175,179 +175,179 @@ START_TEST(other_streams_do_not_extend_the_body_timeout)
     for (int i = 0; i < 5; i++) {
         h2_client_data(&client, 3, STR("12345678"), false);
         expect("DATA 3 8 12345678\n");
-        pass(10000);
+        advance_clock(10000);
     }
     ck_assert_uint_eq(server->finished, 0);
-    pass(10000);
+    advance_clock(10000);
     expect("HEADERS 1 :status=408 content-length=2\nDATA 1 2 no end\nPING sluicere\n");
     h2_client_data(&client, 3, STR("y"), true);
     expect("DATA 3 1 y\nDATA 3 0  end\n");
-    pass(60000); /* the client is silent */
+    advance_clock(60000); /* the client is silent */
     expect("RST_STREAM 1 NO_ERROR\n");
     ck_assert_int_eq(table_server_phase(server), SESSION_IDLE);
-    stop();
+    close_session();
 }
 END_TEST
 
 /* client_min_rate: progress, but too little of it. */
 START_TEST(body_below_the_least_rate_is_408)
 {
-    start();
+    open_session();
     h2_client_request(&client, 1, "POST", "/echo", false);
     h2_client_flush(&client);
     for (int i = 0; i < 29; i++) {
         h2_client_data(&client, 1, STR("x"), false);
         h2_client_flush(&client);
-        pass(1000);
+        advance_clock(1000);
     }
     expect("PING sluicebd\n");
-    pass(1000);
+    advance_clock(1000);
     expect("HEADERS 1 :status=408 content-length=2\nDATA 1 2 no end\nPING sluicere\n");
-    pass(60000);
-    stop();
-    start();
+    advance_clock(60000);
+    close_session();
+    open_session();
     server->settings.http2.min_rate = 0;
     h2_client_request(&client, 1, "POST", "/echo", false);
     for (int i = 0; i < 100; i++) {
         h2_client_data(&client, 1, STR("x"), false);
         h2_client_flush(&client);
-        pass(1000);
+        advance_clock(1000);
     }
     expect("PING sluicebd\n");
     table_server_hang_up(server);
-    stop();
+    close_session();
 }
 END_TEST
 
-START_TEST(timeout_of_a_drained_body)
+START_TEST(drained_body_times_out)
 {
-    start();
+    open_session();
     h2_client_request(&client, 1, "POST", "/hello", false);
     expect(OK("1"));
-    pass(59000);
+    advance_clock(59000);
     expect("");
-    pass(1000);
+    advance_clock(1000);
     expect("RST_STREAM 1 NO_ERROR\n");
-    stop();
+    close_session();
 }
 END_TEST
 
 /* The connection's window is used up by a stream whose body is not read: the client must not send. */
-START_TEST(body_without_a_window_of_the_connection)
+START_TEST(body_does_not_time_out_without_a_connection_window)
 {
     struct h2_session *h2;
 
-    start();
+    open_session();
     h2 = container_of(server->session, struct h2_session, session);
     h2_client_request(&client, 1, "POST", "/later", false);
     h2_client_request(&client, 3, "POST", "/echo", false);
     h2_client_flush(&client);
     h2->receive.left = 0;
-    pass(200000);
+    advance_clock(200000);
     expect("");
     h2->receive.left = LIMIT_H2_CONNECTION_WINDOW;
-    pass(60000);
+    advance_clock(60000);
     expect("HEADERS 3 :status=408 content-length=2\nDATA 3 2 no end\nPING sluicere\n");
     table_server_hang_up(server);
-    stop();
+    close_session();
 }
 END_TEST
 
 /* Frames of other streams do not extend the time of stream 1, nor does a window of the connection. */
-START_TEST(timeout_of_a_blocked_response)
+START_TEST(other_streams_do_not_extend_a_blocked_response)
 {
-    start();
+    open_session();
     server->settings.http2.min_rate = 0;
     h2_client_setting(&client, H2_SETTINGS_INITIAL_WINDOW_SIZE, 0);
     h2_client_request(&client, 1, "GET", "/hello", true);
     h2_client_request(&client, 3, "GET", "/later", true);
     expect("SETTINGS ack\nHEADERS 1 :status=200 content-length=5\n");
     ck_assert_int_eq(table_server_phase(server), SESSION_BLOCKED);
-    pass(40000);
+    advance_clock(40000);
     h2_client_number(&client, H2_WINDOW_UPDATE, 1, 1); /* progress */
     expect("DATA 1 1 h\n");
     for (uint32_t stream = 5; stream < 15; stream += 2) {
         h2_client_request(&client, stream, "GET", "/none", true);
         h2_client_number(&client, H2_WINDOW_UPDATE, 0, 1000);
         h2_client_flush(&client);
-        pass(10000);
+        advance_clock(10000);
     }
     (void)h2_client_log(&client);
     ck_assert_uint_eq(server->finished, 5);
-    pass(10000);
+    advance_clock(10000);
     expect("RST_STREAM 1 CANCEL\n");
     ck_assert_ptr_nonnull(memmem(server->log.data, server->log.length, "GET /hello 200 1 cancelled\n", 27));
     ck_assert_int_eq(table_server_phase(server), SESSION_WAITING); /* the other stream waits for the server */
-    pass(100000);
+    advance_clock(100000);
     expect("");
     table_server_answer(server);
     h2_client_number(&client, H2_WINDOW_UPDATE, 3, 10);
     expect("HEADERS 3 :status=200 content-length=4\nDATA 3 4 late end\n");
-    stop();
+    close_session();
 }
 END_TEST
 
 /* Small windows: each is progress, and too little of it. */
 START_TEST(response_read_below_the_least_rate_is_cancelled)
 {
-    start();
+    open_session();
     h2_client_setting(&client, H2_SETTINGS_INITIAL_WINDOW_SIZE, 0);
     h2_client_request(&client, 1, "GET", "/big", true);
     h2_client_flush(&client);
     for (int i = 0; i < 29; i++) {
         h2_client_number(&client, H2_WINDOW_UPDATE, 1, 100);
         h2_client_flush(&client);
-        pass(1000);
+        advance_clock(1000);
     }
     ck_assert_uint_eq(server->finished, 0);
-    pass(1000);
+    advance_clock(1000);
     ck_assert_text(buffer_str(&server->log), "GET /big 200 2900 cancelled\n");
     (void)h2_client_log(&client);
-    stop();
+    close_session();
 }
 END_TEST
 
 /* A response that waits for the server between two windows: the first wait does not count for the second. */
-START_TEST(response_that_waits_for_the_server)
+START_TEST(waits_before_and_after_the_server_do_not_add_up)
 {
-    start();
+    open_session();
     server->settings.http2.min_rate = 0;
     h2_client_setting(&client, H2_SETTINGS_INITIAL_WINDOW_SIZE, 0);
     h2_client_request(&client, 1, "POST", "/stream", false);
     h2_client_data(&client, 1, STR("x"), false);
     h2_client_flush(&client);
-    pass(50000);
+    advance_clock(50000);
     h2_client_number(&client, H2_WINDOW_UPDATE, 1, 1);
     h2_client_flush(&client);
     h2_client_data(&client, 1, STR("y"), false);
     h2_client_flush(&client);
-    pass(50000);
+    advance_clock(50000);
     h2_client_number(&client, H2_WINDOW_UPDATE, 1, 100);
     h2_client_data(&client, 1, STR("z"), true);
     h2_client_flush(&client);
     ck_assert_text(buffer_str(&server->log), "POST /stream 200 3\n");
     (void)h2_client_log(&client);
-    stop();
+    close_session();
 }
 END_TEST
 
 int main(void)
 {
     const TTest *const tests[] = {
-        wait_without_progress,
-        wait_with_progress,
-        wait_at_a_rate,
-        wait_without_any_byte,
+        wait_without_progress_expires_after_the_timeout,
+        progress_extends_the_wait,
+        wait_below_the_least_rate_expires,
+        wait_without_any_byte_is_limited_by_the_rate,
         continuations_do_not_extend_the_head_timeout,
-        time_of_each_head,
-        timeout_of_a_head_beside_streams,
+        each_head_has_its_own_timeout,
+        streams_complete_after_a_head_timeout,
         other_streams_do_not_extend_the_body_timeout,
         body_below_the_least_rate_is_408,
-        timeout_of_a_drained_body,
-        body_without_a_window_of_the_connection,
-        timeout_of_a_blocked_response,
+        drained_body_times_out,
+        body_does_not_time_out_without_a_connection_window,
+        other_streams_do_not_extend_a_blocked_response,
         response_read_below_the_least_rate_is_cancelled,
-        response_that_waits_for_the_server,
+        waits_before_and_after_the_server_do_not_add_up,
     };
 
     return suite_run("h2_timeout", tests, COUNT(tests));

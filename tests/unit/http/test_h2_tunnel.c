@@ -1,7 +1,7 @@
 /*
  * Extended CONNECT (RFC 8441): a stream that becomes a tunnel, and the requests for one that do not.
  */
-#include "h2_session_bed.h"
+#include "h2_session_fixture.h"
 
 #include "http/h2/session.h"
 
@@ -25,7 +25,7 @@ START_TEST(tunnel_passes_bytes_in_both_directions)
     static const size_t pieces[] = {0, 1, 10};
 
     for (size_t i = 0; i < COUNT(pieces); i++) {
-        start();
+        open_session();
         client.piece = pieces[i];
         connect_to("/tunnel", 0);
         expect(ACCEPTED);
@@ -38,17 +38,17 @@ START_TEST(tunnel_passes_bytes_in_both_directions)
         expect("DATA 1 0  end\n");
         ck_assert_text(buffer_str(&server->log), "GET /tunnel 200 10\n");
         ck_assert_int_eq(table_server_phase(server), SESSION_IDLE);
-        stop();
+        close_session();
     }
 }
 END_TEST
 
 START_TEST(tunnel_ended_with_its_request)
 {
-    start();
+    open_session();
     connect_to("/tunnel", H2_FLAG_END_STREAM);
     expect(ACCEPTED "DATA 1 0  end\n");
-    stop();
+    close_session();
 }
 END_TEST
 
@@ -69,7 +69,7 @@ START_TEST(idle_tunnel_holds_no_large_buffer)
     static char bytes[60001];
 
     memset(bytes, 'x', sizeof bytes - 1);
-    start();
+    open_session();
     connect_to("/tunnel", 0);
     expect(ACCEPTED);
     for (size_t i = 0; i < 60000; i += 10000)
@@ -80,31 +80,31 @@ START_TEST(idle_tunnel_holds_no_large_buffer)
     ck_assert_ptr_null(the_stream()->pulled_bytes.data);
     h2_client_data(&client, 1, STR("again"), false);
     ck_assert_ptr_nonnull(strstr(h2_client_log(&client), "DATA 1 5 again\n"));
-    stop();
+    close_session();
 }
 END_TEST
 
 /* client_body_timeout does not apply to an idle tunnel, but to one whose client does not end its side. */
 START_TEST(idle_tunnel_does_not_time_out)
 {
-    start();
+    open_session();
     connect_to("/tunnel", 0);
     expect(ACCEPTED);
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(table_server_phase(server), SESSION_WAITING);
-        pass(100000);
+        advance_clock(100000);
         expect("");
     }
     h2_client_data(&client, 1, STR("hello"), true);
     expect("PING sluicebd\nDATA 1 5 hello\nDATA 1 0  end\n");
-    stop();
-    start();
+    close_session();
+    open_session();
     connect_to("/denied", 0);
     expect("HEADERS 1 :status=403 content-length=2\nDATA 1 2 no end\n");
     ck_assert_int_eq(table_server_phase(server), SESSION_BODY);
-    pass(60000);
+    advance_clock(60000);
     expect("RST_STREAM 1 NO_ERROR\n");
-    stop();
+    close_session();
 }
 END_TEST
 
@@ -120,13 +120,13 @@ static const struct {
 };
 
 /* Without 101 there is no tunnel: another 2xx would be taken for one. */
-START_TEST(responses_of_resources)
+START_TEST(response_without_101_opens_no_tunnel)
 {
-    start();
+    open_session();
     connect_to(responses[_i].path, 0);
     expect(responses[_i].received);
     ck_assert_text(buffer_str(&server->log), responses[_i].log);
-    stop();
+    close_session();
 }
 END_TEST
 
@@ -134,13 +134,13 @@ static void check_reset(const char *received)
 {
     expect(received);
     ck_assert_text(buffer_str(&server->log), "GET /tunnel 200 0 cancelled\n");
-    stop();
+    close_session();
 }
 
 /* RFC 9113 8.5: HEADERS on an open tunnel. */
-START_TEST(trailers_of_a_tunnel)
+START_TEST(headers_on_an_open_tunnel_reset_it)
 {
-    start();
+    open_session();
     connect_to("/tunnel", 0);
     expect(ACCEPTED);
     h2_client_headers(&client, 1, H2_FLAG_END_STREAM, "x=y\n");
@@ -148,9 +148,9 @@ START_TEST(trailers_of_a_tunnel)
 }
 END_TEST
 
-START_TEST(reset_of_a_tunnel)
+START_TEST(reset_of_a_tunnel_ends_its_exchange)
 {
-    start();
+    open_session();
     connect_to("/tunnel", 0);
     expect(ACCEPTED);
     h2_client_number(&client, H2_RST_STREAM, 1, H2_CANCEL);
@@ -161,7 +161,7 @@ END_TEST
 /* A stream is not affected by another one that requests no tunnel. */
 START_TEST(requests_without_a_tunnel_are_refused_separately)
 {
-    start();
+    open_session();
     h2_client_headers(&client, 1, 0, ":method=CONNECT\n:authority=a:443\n");
     expect("HEADERS 1 :status=501 content-length=7\nDATA 1 7 refused end\n");
     h2_client_headers(&client, 3, 0,
@@ -171,7 +171,7 @@ START_TEST(requests_without_a_tunnel_are_refused_separately)
     expect("RST_STREAM 5 PROTOCOL_ERROR\n");
     h2_client_request(&client, 7, "GET", "/hello", true);
     expect(OK("7"));
-    stop();
+    close_session();
 }
 END_TEST
 
@@ -201,12 +201,12 @@ static bool offers_tunnels(bool enabled)
     return found;
 }
 
-START_TEST(settings_of_the_preface)
+START_TEST(preface_offers_tunnels_only_if_enabled)
 {
-    start();
+    open_session();
     ck_assert(offers_tunnels(true));
     ck_assert(!offers_tunnels(false));
-    stop();
+    close_session();
 }
 END_TEST
 
@@ -214,10 +214,10 @@ int main(void)
 {
     const TTest *const tests[] = {
         tunnel_passes_bytes_in_both_directions, tunnel_ended_with_its_request, idle_tunnel_does_not_time_out,
-        idle_tunnel_holds_no_large_buffer, trailers_of_a_tunnel, reset_of_a_tunnel,
-        requests_without_a_tunnel_are_refused_separately, settings_of_the_preface,
+        idle_tunnel_holds_no_large_buffer, headers_on_an_open_tunnel_reset_it, reset_of_a_tunnel_ends_its_exchange,
+        requests_without_a_tunnel_are_refused_separately, preface_offers_tunnels_only_if_enabled,
     };
-    const struct suite_loop loops[] = {{responses_of_resources, COUNT(responses)}};
+    const struct suite_loop loops[] = {{response_without_101_opens_no_tunnel, COUNT(responses)}};
 
     return suite_run_loops("h2_tunnel", tests, COUNT(tests), loops, COUNT(loops));
 }

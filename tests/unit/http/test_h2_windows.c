@@ -1,15 +1,15 @@
 /*
  * Flow control of HTTP/2 sessions, and the rest of a request body after the end of its response.
  */
-#include "h2_session_bed.h"
+#include "h2_session_fixture.h"
 
 #include <stdio.h>
 
 /* Flow control of responses. */
 
-START_TEST(window_of_zero)
+START_TEST(body_waits_for_a_window_of_zero)
 {
-    start();
+    open_session();
     h2_client_setting(&client, H2_SETTINGS_INITIAL_WINDOW_SIZE, 0);
     h2_client_request(&client, 1, "GET", "/hello", true);
     expect("SETTINGS ack\nHEADERS 1 :status=200 content-length=5\n");
@@ -29,14 +29,14 @@ START_TEST(window_of_zero)
     h2_client_number(&client, H2_WINDOW_UPDATE, 1, 1);
     expect("DATA 1 1 o end\n");
     ck_assert_int_eq(table_server_phase(server), SESSION_IDLE);
-    stop();
+    close_session();
 }
 END_TEST
 
 /* SETTINGS change the windows of open streams, also below zero (RFC 9113 6.9.2). */
 START_TEST(settings_change_windows)
 {
-    start();
+    open_session();
     h2_client_setting(&client, H2_SETTINGS_INITIAL_WINDOW_SIZE, 3);
     h2_client_request(&client, 1, "GET", "/hello", true);
     expect("SETTINGS ack\nHEADERS 1 :status=200 content-length=5\nDATA 1 3 hel\n");
@@ -47,13 +47,13 @@ START_TEST(settings_change_windows)
     expect("SETTINGS ack\nDATA 1 1 l\n");
     h2_client_setting(&client, H2_SETTINGS_INITIAL_WINDOW_SIZE, 100);
     expect("SETTINGS ack\nDATA 1 1 o end\n");
-    stop();
+    close_session();
 }
 END_TEST
 
 START_TEST(responses_share_the_connection_window)
 {
-    start();
+    open_session();
     h2_client_setting(&client, H2_SETTINGS_INITIAL_WINDOW_SIZE, 1000000);
     client.quiet = true;
     h2_client_request(&client, 1, "GET", "/big", true);
@@ -70,13 +70,13 @@ START_TEST(responses_share_the_connection_window)
     ck_assert_int_eq(client.streams[0].received, 100000);
     ck_assert_int_eq(client.streams[1].received, 100000);
     ck_assert_text(buffer_str(&server->log), "GET /big 200 100000\nGET /big 200 100000\n");
-    stop();
+    close_session();
 }
 END_TEST
 
 START_TEST(overflow_of_a_window_is_a_flow_control_error)
 {
-    start();
+    open_session();
     h2_client_request(&client, 1, "GET", "/later", true);
     h2_client_number(&client, H2_WINDOW_UPDATE, 1, 0x7fffffff);
     expect("RST_STREAM 1 FLOW_CONTROL_ERROR\n");
@@ -86,25 +86,25 @@ START_TEST(overflow_of_a_window_is_a_flow_control_error)
     h2_client_number(&client, H2_WINDOW_UPDATE, 0, 0x7fffffff);
     expect("GOAWAY 1 FLOW_CONTROL_ERROR\n");
     ck_assert_int_eq(server->result, 0);
-    stop();
+    close_session();
 }
 END_TEST
 
 START_TEST(settings_overflow_a_window)
 {
-    start();
+    open_session();
     h2_client_request(&client, 1, "GET", "/later", true);
     h2_client_number(&client, H2_WINDOW_UPDATE, 1, 0x7fffffff - 65535);
     h2_client_setting(&client, H2_SETTINGS_INITIAL_WINDOW_SIZE, 65536);
     expect("GOAWAY 1 FLOW_CONTROL_ERROR\n");
-    stop();
+    close_session();
 }
 END_TEST
 
 /* Flow control of request bodies: reading the body enlarges the windows. */
 START_TEST(request_body_opens_windows)
 {
-    start();
+    open_session();
     h2_client_request(&client, 1, "POST", "/echo", false);
     h2_client_data(&client, 1, str_of(big, 32767), false);
     expect("PING sluicebd\n");
@@ -112,14 +112,14 @@ START_TEST(request_body_opens_windows)
     expect("WINDOW_UPDATE 1 32768\n");
     h2_client_data(&client, 1, str_of(big, 32768), true);
     ck_assert_ptr_nonnull(strstr(h2_client_log(&client), "HEADERS 1 :status=200 content-length=65536\n"));
-    stop();
+    close_session();
 }
 END_TEST
 
 /* The window grows if the bytes received until the acknowledgement of PING fill two thirds of it. */
 START_TEST(measured_window_grows)
 {
-    start();
+    open_session();
     h2_client_request(&client, 1, "POST", "/echo", false);
     h2_client_data(&client, 1, str_of(big, 50000), false);
     expect("PING sluicebd\nWINDOW_UPDATE 1 32774\n"); /* the server reads 7 bytes at a time */
@@ -134,7 +134,7 @@ END_TEST
 
 START_TEST(request_body_exceeds_window)
 {
-    start();
+    open_session();
     h2_client_request(&client, 1, "POST", "/later", false);
     h2_client_data(&client, 1, str_of(big, 65536), false);
     expect("PING sluicebd\n");
@@ -142,14 +142,14 @@ START_TEST(request_body_exceeds_window)
     expect("RST_STREAM 1 FLOW_CONTROL_ERROR\n");
     h2_client_request(&client, 3, "GET", "/hello", true);
     expect(OK("3"));
-    stop();
+    close_session();
 }
 END_TEST
 
 /* Body bytes of closed streams use the window of the connection, which WINDOW_UPDATE then restores. */
 START_TEST(connection_window_is_not_lost)
 {
-    start();
+    open_session();
     client.quiet = true;
     for (uint32_t i = 0; i < 40; i++) {
         h2_client_request(&client, 1 + 2 * i, "POST", "/later", false);
@@ -159,7 +159,7 @@ START_TEST(connection_window_is_not_lost)
         h2_client_flush(&client);
         ck_assert_int_eq(table_server_phase(server), SESSION_IDLE);
     }
-    stop();
+    close_session();
 }
 END_TEST
 
@@ -167,7 +167,7 @@ END_TEST
 
 START_TEST(rest_of_a_body_is_drained)
 {
-    start();
+    open_session();
     h2_client_request(&client, 1, "POST", "/hello", false);
     expect(OK("1"));
     ck_assert_text(buffer_str(&server->log), "POST /hello 200 5\n");
@@ -185,14 +185,14 @@ START_TEST(rest_of_a_body_is_drained)
     h2_client_headers(&client, 5, H2_FLAG_END_STREAM, "x=y\n");
     expect(OK("5"));
     ck_assert_int_eq(table_server_phase(server), SESSION_IDLE);
-    stop();
+    close_session();
 }
 END_TEST
 
 /* The unread bytes of a drained body enlarge the window again, so that the client can send the rest. */
 START_TEST(drained_body_opens_its_window)
 {
-    start();
+    open_session();
     h2_client_headers(&client, 1, 0,
                       ":method=POST\n:scheme=https\n:path=/later\n:authority=a\ncontent-length=100000\n");
     h2_client_data(&client, 1, str_of(big, 65536), false);
@@ -202,13 +202,13 @@ START_TEST(drained_body_opens_its_window)
     h2_client_data(&client, 1, str_of(big, 100000 - 65536), true);
     expect("WINDOW_UPDATE 1 32768\n");
     ck_assert_int_eq(table_server_phase(server), SESSION_IDLE);
-    stop();
+    close_session();
 }
 END_TEST
 
 START_TEST(long_rest_of_a_body_is_refused)
 {
-    start();
+    open_session();
     h2_client_headers(&client, 1, 0,
                       ":method=POST\n:scheme=https\n:path=/hello\n:authority=a\ncontent-length=65537\n");
     expect(OK("1") "PING sluicere\n");
@@ -221,29 +221,29 @@ START_TEST(long_rest_of_a_body_is_refused)
     expect("");
     h2_client_request(&client, 3, "GET", "/hello", true);
     expect(OK("3"));
-    stop();
+    close_session();
 }
 END_TEST
 
 /* A drained body above its size limit is still received: the client's timeout applies. */
 START_TEST(drained_body_over_its_limit)
 {
-    start();
+    open_session();
     h2_client_request(&client, 1, "POST", "/limited", false);
     expect("HEADERS 1 :status=200 content-length=1\nDATA 1 1 x end\n");
     h2_client_data(&client, 1, STR("123456"), false);
     expect("PING sluicebd\n");
     ck_assert_int_eq(table_server_phase(server), SESSION_BODY);
-    pass(60000);
+    advance_clock(60000);
     expect("RST_STREAM 1 NO_ERROR\n");
-    stop();
+    close_session();
 }
 END_TEST
 
 /* The server sends no RST_STREAM if the client ends the stream before it acknowledges the PING. */
-START_TEST(reset_that_is_no_longer_due)
+START_TEST(reset_is_omitted_after_the_client_ended_the_stream)
 {
-    start();
+    open_session();
     for (unsigned stream = 1; stream <= 3; stream += 2) {
         h2_client_headers(&client, stream, 0,
                           ":method=POST\n:scheme=https\n:path=/hello\n:authority=a\ncontent-length=70000\n");
@@ -253,14 +253,14 @@ START_TEST(reset_that_is_no_longer_due)
         expect("");
     }
     ck_assert_int_eq(table_server_phase(server), SESSION_IDLE);
-    stop();
+    close_session();
 }
 END_TEST
 
 int main(void)
 {
     const TTest *const tests[] = {
-        window_of_zero,
+        body_waits_for_a_window_of_zero,
         settings_change_windows,
         responses_share_the_connection_window,
         overflow_of_a_window_is_a_flow_control_error,
@@ -273,7 +273,7 @@ int main(void)
         drained_body_opens_its_window,
         long_rest_of_a_body_is_refused,
         drained_body_over_its_limit,
-        reset_that_is_no_longer_due,
+        reset_is_omitted_after_the_client_ended_the_stream,
     };
 
     return suite_run("h2_windows", tests, COUNT(tests));

@@ -8,7 +8,7 @@
 static struct arena arena;
 static struct headers headers;
 
-static void fill(const char *const (*fields)[2], size_t count)
+static void set_fields(const char *const (*fields)[2], size_t count)
 {
     arena_init(&arena, NULL, 0);
     headers = (struct headers){0};
@@ -22,7 +22,7 @@ START_TEST(fields_are_found_without_case)
         {"Host", "a"}, {"accept", "1"}, {"ACCEPT", "2"}, {"Accept-Encoding", "3"}};
     struct header *field;
 
-    fill(fields, COUNT(fields));
+    set_fields(fields, COUNT(fields));
     ck_assert_text(headers_value(&headers, STR("hOST")), "a");
     field = headers_find(&headers, STR("Accept"));
     ck_assert_text(field->value, "1");
@@ -98,7 +98,7 @@ START_TEST(members_of_a_list_are_split_at_unquoted_commas)
 
         while (count < 3 && cases[i].fields[count][0])
             count++;
-        fill(cases[i].fields, count);
+        set_fields(cases[i].fields, count);
         header_list_start(&list, &headers, STR("L"));
         while (header_list_next(&list, &member)) {
             strncat(seen, member.data, member.length);
@@ -115,7 +115,7 @@ START_TEST(member_is_found_without_case_and_parameters)
     static const char *const fields[][2] = {{"Connection", "keep-alive, Upgrade"},
                                             {"connection", "CLOSE;x=1"}};
 
-    fill(fields, COUNT(fields));
+    set_fields(fields, COUNT(fields));
     ck_assert(headers_list_has(&headers, STR("Connection"), STR("upgrade")));
     ck_assert(headers_list_has(&headers, STR("Connection"), STR("close")));
     ck_assert(!headers_list_has(&headers, STR("Connection"), STR("clos")));
@@ -132,7 +132,7 @@ START_TEST(values_of_a_name_are_joined)
     struct str joined;
     struct arena none;
 
-    fill(fields, COUNT(fields));
+    set_fields(fields, COUNT(fields));
     ck_assert_int_eq(headers_join(&headers, str_equal_nocase, STR("Cookie"), STR("; "), &arena, &joined), 0);
     ck_assert_text(joined, "a=1; ; b=2");
     ck_assert_int_eq(headers_join(&headers, str_equal_nocase, STR("Accept"), STR(", "), &arena, &joined), 0);
@@ -171,7 +171,7 @@ START_TEST(fields_named_by_a_list_are_removed)
     struct headers named;
     struct headers empty = {0};
 
-    fill(names, COUNT(names));
+    set_fields(names, COUNT(names));
     named = headers;
     headers = (struct headers){0};
     for (size_t i = 0; i < COUNT(fields); i++)

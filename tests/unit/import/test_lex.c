@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 /* Prints the tokens in the form of the tables: [word], (comment), signs; an error as "! LINE message". */
-static void show(const char *source, size_t length, char *into, size_t size)
+static void print_tokens(const char *source, size_t length, char *into, size_t size)
 {
     struct arena arena;
     struct nginx_lexer lexer;
@@ -74,7 +74,7 @@ START_TEST(words_blocks_and_comments_are_tokens)
 {
     char shown[256];
 
-    show(words[_i].source, strlen(words[_i].source), shown, sizeof(shown));
+    print_tokens(words[_i].source, strlen(words[_i].source), shown, sizeof(shown));
     ck_assert_str_eq(shown, words[_i].shown);
 }
 END_TEST
@@ -94,7 +94,7 @@ START_TEST(invalid_input_is_refused_with_its_line)
 {
     char shown[256];
 
-    show(faults[_i].source, strlen(faults[_i].source), shown, sizeof(shown));
+    print_tokens(faults[_i].source, strlen(faults[_i].source), shown, sizeof(shown));
     ck_assert_str_eq(shown, faults[_i].shown);
 }
 END_TEST
@@ -103,9 +103,9 @@ START_TEST(nul_bytes_in_words_are_refused)
 {
     char shown[256];
 
-    show("a b\0c;", 6, shown, sizeof(shown));
+    print_tokens("a b\0c;", 6, shown, sizeof(shown));
     ck_assert_str_eq(shown, "[a]! 1 a NUL byte is not allowed in a word");
-    show("a \"b\\\0c\";", 8, shown, sizeof(shown)); /* nor after a backslash */
+    print_tokens("a \"b\\\0c\";", 8, shown, sizeof(shown)); /* nor after a backslash */
     ck_assert_str_eq(shown, "[a]! 1 a NUL byte is not allowed in a word");
 }
 END_TEST

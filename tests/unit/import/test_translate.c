@@ -14,7 +14,7 @@ struct hearing {
     bool changed;
 };
 
-static void hear(void *owner, const struct configuration *configuration, const struct conf_errors *errors)
+static void check_errors(void *owner, const struct configuration *configuration, const struct conf_errors *errors)
 {
     struct hearing *hearing = owner;
 
@@ -44,7 +44,7 @@ static void translate(const struct memory_file *rows, struct buffer *yaml, struc
     ck_assert_msg(import_read(&arena, &source, &hearing.import, &fault) == 0, "%u: " STR_FMT,
                   fault.place.line, STR_ARG(fault.message));
     for (unsigned round = 0; hearing.changed && round < 50; round++) {
-        struct configuration_source loaded = {.test_only = true, .report = hear, .owner = &hearing};
+        struct configuration_source loaded = {.test_only = true, .report = check_errors, .owner = &hearing};
         struct buffer diagnostics = {0};
 
         buffer_consume(yaml, yaml->length);

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-static void show(const struct nginx_directive *block, struct buffer *out)
+static void print_tree(const struct nginx_directive *block, struct buffer *out)
 {
     for (const struct nginx_directive *child = block->first; child; child = child->next) {
         ck_assert_int_eq(buffer_printf(out, STR_FMT "@%u", STR_ARG(child->name), child->place.line), 0);
@@ -20,7 +20,7 @@ static void show(const struct nginx_directive *block, struct buffer *out)
             ck_assert_int_eq(buffer_printf(out, " >" STR_FMT, STR_ARG(child->comment_beside)), 0);
         ck_assert_int_eq(buffer_append(out, child->block ? STR("{") : STR(";")), 0);
         if (child->block) {
-            show(child, out);
+            print_tree(child, out);
             ck_assert_int_eq(buffer_append(out, STR("}")), 0);
         }
     }
@@ -41,7 +41,7 @@ static int read_main(const struct memory_file *rows, struct buffer *out)
     error = nginx_tree_read(&arena, &files, STR("/n/main"), &root, &fault);
     ck_assert(error == 0 || error == -EINVAL);
     if (error == 0)
-        show(root, out);
+        print_tree(root, out);
     else
         ck_assert_int_eq(buffer_printf(out, STR_FMT ":%u: " STR_FMT, STR_ARG(fault.place.file),
                                        fault.place.line, STR_ARG(fault.message)),

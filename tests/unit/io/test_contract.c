@@ -325,7 +325,7 @@ static void raise_descriptor_limit(void)
 }
 
 /* Rule 3: more receives in one iteration than lent buffers, and more submits than entries in the submission queue. */
-START_TEST(many_at_once)
+START_TEST(more_ops_than_buffers_and_queue_entries_complete)
 {
     static struct probe receives[MANY];
     static struct probe polls[MANY];
@@ -446,8 +446,8 @@ int main(void)
 {
     const TTest *const tests[] = {
         done_runs_once_and_never_nested, short_sends_are_not_visible, reset_is_an_error,
-        interrupted_calls_are_not_visible, cancel_before_completion, cancel_after_completion, many_at_once,
-        close_with_ops_in_flight, turns_are_shared,
+        interrupted_calls_are_not_visible, cancel_before_completion, cancel_after_completion,
+        more_ops_than_buffers_and_queue_entries_complete, close_with_ops_in_flight, turns_are_shared,
     };
     Suite *suite = suite_create("contract");
     TCase *group = tcase_create("contract");

@@ -40,8 +40,8 @@ static void was_found(struct file_lookup *lookup, struct file_entry *entry)
 }
 
 /* Returns the entry, whether the lookup completes at once or later. */
-static struct file_entry *get_from(struct file_cache *cache, const char *top, const char *path,
-                                   enum symlinks symlinks)
+static struct file_entry *look_up_below(struct file_cache *cache, const char *top, const char *path,
+                                        enum symlinks symlinks)
 {
     struct waiter waiter = {.lookup.found = was_found};
     bool pending;
@@ -60,20 +60,20 @@ static struct file_entry *get_from(struct file_cache *cache, const char *top, co
     return waiter.entry;
 }
 
-static struct file_entry *get(struct file_cache *cache, const char *path)
+static struct file_entry *look_up(struct file_cache *cache, const char *path)
 {
-    return get_from(cache, root, path, SYMLINKS_BENEATH);
+    return look_up_below(cache, root, path, SYMLINKS_BENEATH);
 }
 
 START_TEST(entries_per_symlink_policy)
 {
     struct file_cache_counters counters = {0};
     struct file_cache *cache = file_cache_create(&loop, &usual);
-    struct file_entry *first = get(cache, "file");
-    struct file_entry *again = get(cache, "file");
-    struct file_entry *absent = get(cache, "absent");
-    struct file_entry *link = get(cache, "link");
-    struct file_entry *none = get_from(cache, root, "link", SYMLINKS_NONE);
+    struct file_entry *first = look_up(cache, "file");
+    struct file_entry *again = look_up(cache, "file");
+    struct file_entry *absent = look_up(cache, "absent");
+    struct file_entry *link = look_up(cache, "link");
+    struct file_entry *none = look_up_below(cache, root, "link", SYMLINKS_NONE);
 
     ck_assert_ptr_eq(first, again);
     ck_assert_uint_eq(first->references, 2);
@@ -88,13 +88,13 @@ START_TEST(entries_per_symlink_policy)
     file_entry_unref(absent);
     file_entry_unref(link);
     file_cache_count(cache, &counters);
-    file_entry_unref(get(cache, "file"));
-    file_entry_unref(get(cache, "absent"));
-    file_entry_unref(get(cache, "absent too"));
+    file_entry_unref(look_up(cache, "file"));
+    file_entry_unref(look_up(cache, "absent"));
+    file_entry_unref(look_up(cache, "absent too"));
     ck_assert_uint_eq(counters.hits, 2);
     ck_assert_uint_eq(counters.misses, 1);
     loop.clock.monotonic_ms += 1000;
-    file_entry_unref(get(cache, "file")); /* revalidated; that needs an open, so it counts as a miss */
+    file_entry_unref(look_up(cache, "file")); /* revalidated; that needs an open, so it counts as a miss */
     ck_assert_uint_eq(counters.hits, 2);
     ck_assert_uint_eq(counters.misses, 2);
     file_cache_destroy(cache);
@@ -113,15 +113,15 @@ START_TEST(changes_are_noticed)
 
     backdate_file("file");
     loop.clock.wall_ms += 100000; /* ctime cannot be set, so the clock is advanced */
-    before = get(cache, "file");
+    before = look_up(cache, "file");
     ck_assert(before->unchanging);
-    put("new", "world");
+    tree_write_file("new", "world");
     ck_assert_int_eq(rename(in_root("new"), in_root("file")), 0);
-    after = get(cache, "file");
+    after = look_up(cache, "file");
     ck_assert_ptr_eq(before, after);
     file_entry_unref(after);
     loop.clock.monotonic_ms += 1000;
-    after = get(cache, "file");
+    after = look_up(cache, "file");
     ck_assert_ptr_ne(before, after);
     ck_assert(str_equal(after->content, STR("world")));
     ck_assert(str_equal(before->content, STR("hello")));
@@ -130,21 +130,21 @@ START_TEST(changes_are_noticed)
     file_entry_unref(after);
 
     loop.clock.monotonic_ms += 1000;
-    before = get(cache, "file");
+    before = look_up(cache, "file");
     loop.clock.monotonic_ms += 1000;
-    after = get(cache, "file");
+    after = look_up(cache, "file");
     ck_assert_ptr_eq(before, after); /* revalidated */
     ck_assert_uint_eq(after->checked_ms, loop.clock.monotonic_ms);
     file_entry_unref(before);
     file_entry_unref(after);
     unlink(in_root("file"));
     loop.clock.monotonic_ms += 1000;
-    after = get(cache, "file");
+    after = look_up(cache, "file");
     ck_assert_int_eq(after->error, -ENOENT);
     file_entry_unref(after);
-    put("file", "back");
+    tree_write_file("file", "back");
     loop.clock.monotonic_ms += 1000;
-    after = get(cache, "file");
+    after = look_up(cache, "file");
     ck_assert_int_eq(after->error, 0);
     file_entry_unref(after);
     file_cache_destroy(cache);
@@ -158,12 +158,12 @@ END_TEST
 START_TEST(recently_modified_files_are_opened_again)
 {
     struct file_cache *cache = file_cache_create(&loop, &usual);
-    struct file_entry *before = get(cache, "file");
+    struct file_entry *before = look_up(cache, "file");
     struct file_entry *after;
 
     ck_assert(!before->unchanging);
     loop.clock.monotonic_ms += 1000;
-    after = get(cache, "file");
+    after = look_up(cache, "file");
     ck_assert_ptr_ne(before, after);
     file_entry_unref(before);
     file_entry_unref(after);
@@ -177,16 +177,16 @@ START_TEST(root_link_is_followed_again)
     struct file_entry *entry;
 
     ck_assert_int_eq(mkdir(in_root("r1"), 0755) + mkdir(in_root("r2"), 0755), 0);
-    put("r1/version", "one");
-    put("r2/version", "two");
+    tree_write_file("r1/version", "one");
+    tree_write_file("r2/version", "two");
     ck_assert_int_eq(symlink("r1", in_root("current")), 0);
-    entry = get_from(cache, in_root("current"), "version", SYMLINKS_BENEATH);
+    entry = look_up_below(cache, in_root("current"), "version", SYMLINKS_BENEATH);
     ck_assert(str_equal(entry->content, STR("one")));
     file_entry_unref(entry);
     ck_assert_int_eq(symlink("r2", in_root("next")), 0);
     ck_assert_int_eq(rename(in_root("next"), in_root("current")), 0);
     loop.clock.monotonic_ms += 1000;
-    entry = get_from(cache, in_root("current"), "version", SYMLINKS_BENEATH);
+    entry = look_up_below(cache, in_root("current"), "version", SYMLINKS_BENEATH);
     ck_assert(str_equal(entry->content, STR("two")));
     file_entry_unref(entry);
     file_cache_destroy(cache);
@@ -196,7 +196,7 @@ END_TEST
 START_TEST(entries_are_limited)
 {
     struct file_cache *cache = file_cache_create(&loop, &usual);
-    struct file_entry *stored = get(cache, "dir/inner");
+    struct file_entry *stored = look_up(cache, "dir/inner");
     struct file_entry *large;
     char text[6001];
     char name[16];
@@ -205,26 +205,26 @@ START_TEST(entries_are_limited)
     text[sizeof(text) - 1] = '\0';
     for (int i = 0; i < 20; i++) {
         snprintf(name, sizeof(name), "f%d", i);
-        put(name, i == 19 ? text : "small");
-        file_entry_unref(get(cache, name));
+        tree_write_file(name, i == 19 ? text : "small");
+        file_entry_unref(look_up(cache, name));
         snprintf(name, sizeof(name), "absent%d", i);
-        file_entry_unref(get(cache, name));
+        file_entry_unref(look_up(cache, name));
     }
     ck_assert(!stored->linked); /* evicted while in use, and still complete */
     ck_assert(str_equal(stored->content, STR("inner")));
     file_entry_unref(stored);
-    put("big", text);
-    large = get(cache, "big");
+    tree_write_file("big", text);
+    large = look_up(cache, "big");
     ck_assert_ptr_nonnull(large->content.data);
     file_entry_unref(large);
-    stored = get(cache, "f18");
+    stored = look_up(cache, "f18");
     ck_assert_ptr_nonnull(stored->content.data);
     file_entry_unref(stored);
     file_cache_destroy(cache);
 }
 END_TEST
 
-START_TEST(large_and_odd_sizes)
+START_TEST(content_is_cached_up_to_its_size_limit)
 {
     struct file_cache_limits limits = usual;
     struct file_cache *cache;
@@ -235,15 +235,15 @@ START_TEST(large_and_odd_sizes)
     cache = file_cache_create(&loop, &limits);
     memset(text, 'x', LIMIT_FILE_CACHE_CONTENT + 1);
     text[LIMIT_FILE_CACHE_CONTENT + 1] = '\0';
-    put("over", text);
-    put("exact", text + 1);
-    entry = get(cache, "over");
+    tree_write_file("over", text);
+    tree_write_file("exact", text + 1);
+    entry = look_up(cache, "over");
     ck_assert_ptr_null(entry->content.data);
     file_entry_unref(entry);
-    entry = get(cache, "exact");
+    entry = look_up(cache, "exact");
     ck_assert_uint_eq(entry->content.length, LIMIT_FILE_CACHE_CONTENT);
     file_entry_unref(entry);
-    entry = get(cache, "empty");
+    entry = look_up(cache, "empty");
     ck_assert_int_eq(entry->error, 0);
     ck_assert_ptr_null(entry->content.data);
     file_entry_unref(entry);
@@ -270,7 +270,7 @@ START_TEST(paths_that_cannot_exist)
     ck_assert_int_eq(entry->error, -ENAMETOOLONG);
     file_entry_unref(entry);
     longest[300] = '\0';
-    entry = get(cache, longest);
+    entry = look_up(cache, longest);
     ck_assert_int_eq(entry->error, -ENAMETOOLONG);
     file_entry_unref(entry);
     file_cache_destroy(cache);
@@ -316,9 +316,9 @@ START_TEST(disabled_cache_opens_each_time)
 
     limits.enabled = false;
     cache = file_cache_create(&loop, &limits);
-    first = get(cache, "file");
-    put("file", "other");
-    second = get(cache, "file");
+    first = look_up(cache, "file");
+    tree_write_file("file", "other");
+    second = look_up(cache, "file");
     ck_assert_ptr_ne(first, second);
     ck_assert(str_equal(second->content, STR("other")));
     file_entry_unref(first);
@@ -343,7 +343,7 @@ START_TEST(cached_after_min_uses)
     for (int rest = 0; rest < 2; rest++) {
         counters = (struct file_cache_counters){0};
         for (unsigned use = 1; use <= 4; use++) {
-            struct file_entry *entry = get(cache, "file");
+            struct file_entry *entry = look_up(cache, "file");
 
             ck_assert_int_ge(entry->fd, 0);
             ck_assert(str_equal(entry->content, STR("hello")));
@@ -352,17 +352,17 @@ START_TEST(cached_after_min_uses)
         }
         ck_assert_uint_eq(counters.misses, 3);
         ck_assert_uint_eq(counters.hits, 1);
-        file_entry_unref(get(cache, "dir")); /* a directory and an error occupy no descriptor */
-        file_entry_unref(get(cache, "dir"));
-        file_entry_unref(get(cache, "absent"));
-        file_entry_unref(get(cache, "absent"));
+        file_entry_unref(look_up(cache, "dir")); /* a directory and an error occupy no descriptor */
+        file_entry_unref(look_up(cache, "dir"));
+        file_entry_unref(look_up(cache, "absent"));
+        file_entry_unref(look_up(cache, "absent"));
         ck_assert_uint_eq(counters.misses, 5);
         ck_assert_uint_eq(counters.hits, 3);
         loop.clock.monotonic_ms += limits.inactive_ms + 1;
         for (int i = 0; i < 4; i++)
-            file_entry_unref(get(cache, "absent too"));
+            file_entry_unref(look_up(cache, "absent too"));
         loop.clock.monotonic_ms += limits.inactive_ms + 1;
-        file_entry_unref(get(cache, "absent too"));
+        file_entry_unref(look_up(cache, "absent too"));
     }
     file_cache_destroy(cache);
 }
@@ -379,21 +379,21 @@ START_TEST(entries_below_min_uses_are_limited)
     cache = file_cache_create(&loop, &limits);
     for (int i = 0; i < 20; i++) {
         snprintf(name, sizeof(name), "f%d", i);
-        put(name, "small");
-        file_entry_unref(get(cache, name));
+        tree_write_file(name, "small");
+        file_entry_unref(look_up(cache, name));
     }
     for (int i = 0; i < 20; i++) {
         struct file_entry *entry;
 
         snprintf(name, sizeof(name), "f%d", 19 - i);
-        entry = get(cache, name);
+        entry = look_up(cache, name);
         ck_assert_int_eq(entry->linked, i < (int)limits.max_entries);
         file_entry_unref(entry);
         if (i == (int)limits.max_entries - 1)
             break;
     }
-    put("f0", "other");
-    file_entry_unref(get(cache, "f0")); /* was evicted: its count starts again, and another file is evicted */
+    tree_write_file("f0", "other");
+    file_entry_unref(look_up(cache, "f0")); /* was evicted: its count starts again, and another file is evicted */
     file_cache_destroy(cache);
 }
 END_TEST
@@ -407,12 +407,12 @@ START_TEST(errors_are_not_cached)
 
     limits.forget_errors = true;
     cache = file_cache_create(&loop, &limits);
-    entry = get(cache, "new");
+    entry = look_up(cache, "new");
     ck_assert_int_eq(entry->error, -ENOENT);
     ck_assert(!entry->linked);
     file_entry_unref(entry);
-    put("new", "here");
-    entry = get(cache, "new");
+    tree_write_file("new", "here");
+    entry = look_up(cache, "new");
     ck_assert_int_eq(entry->error, 0);
     ck_assert(entry->linked);
     file_entry_unref(entry);
@@ -434,7 +434,7 @@ START_TEST(descriptors_run_out)
     cache = file_cache_create(&loop, &limits);
     for (int i = 0; i < 60; i++) {
         snprintf(name, sizeof(name), "f%d", i);
-        put(name, "x");
+        tree_write_file(name, "x");
     }
     few = all;
     few.rlim_cur = 40;
@@ -443,7 +443,7 @@ START_TEST(descriptors_run_out)
         struct file_entry *entry;
 
         snprintf(name, sizeof(name), "f%d", i);
-        entry = get(cache, name);
+        entry = look_up(cache, name);
         ck_assert_int_eq(entry->error, 0);
         file_entry_unref(entry);
     }
@@ -455,7 +455,7 @@ END_TEST
 START_TEST(lookup_below_an_absent_root_fails)
 {
     struct file_cache *cache = file_cache_create(&loop, &usual);
-    struct file_entry *entry = get_from(cache, "/nowhere", "file", SYMLINKS_BENEATH);
+    struct file_entry *entry = look_up_below(cache, "/nowhere", "file", SYMLINKS_BENEATH);
 
     ck_assert_int_eq(entry->error, -ENOENT);
     file_entry_unref(entry);
@@ -479,10 +479,10 @@ int main(void)
 {
     const TTest *const tests[] = {
         entries_per_symlink_policy, changes_are_noticed, recently_modified_files_are_opened_again,
-        root_link_is_followed_again, entries_are_limited, large_and_odd_sizes, paths_that_cannot_exist,
-        lookups_share_an_open, disabled_cache_opens_each_time, cached_after_min_uses,
-        entries_below_min_uses_are_limited,
-        errors_are_not_cached, descriptors_run_out, lookup_below_an_absent_root_fails,
+        root_link_is_followed_again, entries_are_limited, content_is_cached_up_to_its_size_limit,
+        paths_that_cannot_exist, lookups_share_an_open, disabled_cache_opens_each_time, cached_after_min_uses,
+        entries_below_min_uses_are_limited, errors_are_not_cached, descriptors_run_out,
+        lookup_below_an_absent_root_fails,
     };
     Suite *suite = suite_create("file_cache");
     TCase *group = tcase_create("file_cache");

@@ -147,7 +147,7 @@ static void found(struct file_lookup *lookup, struct file_entry *entry)
 }
 
 /* If openat2 is refused, the file cache walks the path, with the same results. */
-START_TEST(files_without_openat2)
+START_TEST(files_open_alike_without_openat2)
 {
     static const int errors[] = {EPERM, ENOSYS};
     static const struct {
@@ -210,7 +210,7 @@ int main(void)
     tcase_add_loop_test(group, threads_take_no_signals, 0, kernel_backend_count());
     tcase_add_loop_exit_test(group, works_without_threads, 0, 0, kernel_backend_count());
     tcase_add_test(group, refused_io_uring_falls_back_to_epoll);
-    tcase_add_loop_test(group, files_without_openat2, 0, 2);
+    tcase_add_loop_test(group, files_open_alike_without_openat2, 0, 2);
     suite_add_tcase(suite, group);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

@@ -91,7 +91,7 @@ static void receive_and_offload(int *failed)
     loop_close_fd(&loop, near);
 }
 
-static struct file_entry *get(struct file_cache *cache, const char *path, enum symlinks symlinks)
+static struct file_entry *look_up(struct file_cache *cache, const char *path, enum symlinks symlinks)
 {
     struct file_lookup lookup = {.found = found};
     struct file_entry *entry;
@@ -124,7 +124,7 @@ static void open_files(int *failed)
         struct file_entry *entry;
 
         armed = true;
-        entry = get(cache, i == 1 ? "dir/inner" : "file", i ? SYMLINKS_OWNER : SYMLINKS_BENEATH);
+        entry = look_up(cache, i == 1 ? "dir/inner" : "file", i ? SYMLINKS_OWNER : SYMLINKS_BENEATH);
         armed = false;
         ck_assert(!entry || good_or(entry->error, -ENOMEM));
         *failed += !entry || entry->error;

@@ -79,7 +79,7 @@ static void answered(void *owner, const struct resolver_answer *answer)
     }
 }
 
-static bool begin(int index, uint64_t timeout_ms)
+static bool open_resolver(int index, uint64_t timeout_ms)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     struct resolver_settings settings = {.timeout_ms = timeout_ms, .no_ipv6 = true};
@@ -99,7 +99,7 @@ static bool begin(int index, uint64_t timeout_ms)
     return true;
 }
 
-static void end(void)
+static void close_resolver(void)
 {
     resolver_stop(resolver);
     for (int i = 0; i < 100 && loop.in_flight > 0; i++)
@@ -121,7 +121,7 @@ static void wait_for(int calls)
     ck_assert_int_eq(came.calls, calls);
 }
 
-static struct resolver_query *ask(const char *name)
+static struct resolver_query *start_query(const char *name)
 {
     struct resolver_query *query = resolver_query_start(resolver, str_from(name), 81, (struct str){0}, answered, &came);
 
@@ -132,9 +132,9 @@ static struct resolver_query *ask(const char *name)
 
 START_TEST(addresses_have_a_ttl)
 {
-    if (!begin(_i, 5000))
+    if (!open_resolver(_i, 5000))
         return;
-    ask("a.test");
+    start_query("a.test");
     wait_for(1);
     ck_assert_uint_eq(came.count, 3);
     ck_assert_uint_eq(came.valid_ms, 60000);
@@ -142,63 +142,63 @@ START_TEST(addresses_have_a_ttl)
     ck_assert_uint_eq(came.port, 81);
     ck_assert_str_eq(came.reason, "");
     came.calls = 0;
-    ask("b.test"); /* with a new channel */
-    ask("c.test");
+    start_query("b.test"); /* with a new channel */
+    start_query("c.test");
     wait_for(2);
-    end();
+    close_resolver();
 }
 END_TEST
 
 START_TEST(nonexistent_name_is_reported)
 {
-    if (!begin(_i, 5000))
+    if (!open_resolver(_i, 5000))
         return;
-    ask("nobody.test");
+    start_query("nobody.test");
     wait_for(1);
     ck_assert_uint_eq(came.count, 0);
     ck_assert_str_eq(came.reason, "Domain name not found");
-    end();
+    close_resolver();
 }
 END_TEST
 
 /* The timeout applies to the whole query, and a later query is not delayed by an earlier one. */
 START_TEST(query_times_out)
 {
-    if (!begin(_i, 300))
+    if (!open_resolver(_i, 300))
         return;
-    ask("silent.test");
+    start_query("silent.test");
     wait_for(1);
     ck_assert_uint_eq(came.count, 0);
     ck_assert_str_ne(came.reason, "");
     came.calls = 0;
-    ask("a.test");
+    start_query("a.test");
     wait_for(1);
     ck_assert_uint_eq(came.count, 3);
-    end();
+    close_resolver();
 }
 END_TEST
 
 START_TEST(forgotten_query_makes_no_callback)
 {
-    if (!begin(_i, 5000))
+    if (!open_resolver(_i, 5000))
         return;
-    resolver_query_cancel(ask("a.test"));
+    resolver_query_cancel(start_query("a.test"));
     resolver_query_cancel(NULL);
-    ask("b.test");
+    start_query("b.test");
     wait_for(1);
-    end();
+    close_resolver();
     ck_assert_int_eq(came.calls, 1);
 }
 END_TEST
 
 START_TEST(close_ends_open_queries_without_callbacks)
 {
-    if (!begin(_i, 5000))
+    if (!open_resolver(_i, 5000))
         return;
-    ask("silent.test");
+    start_query("silent.test");
     turn_some(&loop, 3);
-    ask("a.test");
-    end();
+    start_query("a.test");
+    close_resolver();
     ck_assert_int_eq(came.calls, 0);
 }
 END_TEST

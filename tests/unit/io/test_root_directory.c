@@ -109,7 +109,7 @@ START_TEST(other_directories_need_permission)
 }
 END_TEST
 
-START_TEST(duplicate_and_absent_roots)
+START_TEST(duplicate_and_absent_roots_are_not_added)
 {
     struct root_directories roots = {0};
 
@@ -134,7 +134,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, open_root_needs_no_permission_on_its_path);
     tcase_add_test(tcase, other_directories_need_permission);
-    tcase_add_test(tcase, duplicate_and_absent_roots);
+    tcase_add_test(tcase, duplicate_and_absent_roots_are_not_added);
     suite_add_tcase(suite, tcase);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

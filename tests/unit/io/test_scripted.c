@@ -83,7 +83,7 @@ START_TEST(sends_wait_for_room)
 }
 END_TEST
 
-START_TEST(resets_and_refusals)
+START_TEST(scripted_resets_and_failures_end_the_ops)
 {
     char byte = 'x';
     struct iovec part = {&byte, 1};
@@ -256,7 +256,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        receives_byte_by_byte, sends_wait_for_room, resets_and_refusals, time_advances_by_command,
+        receives_byte_by_byte, sends_wait_for_room, scripted_resets_and_failures_end_the_ops, time_advances_by_command,
         completions_come_in_the_order_of_arrival, completions_come_once_each_in_the_order_of_the_seed,
         cancel_wins_or_loses, reads_real_files, splice_moves_bytes_through_a_pipe,
     };

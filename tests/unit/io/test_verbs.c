@@ -18,7 +18,7 @@
 static struct loop loop;
 static struct probe probe;
 
-static bool begin(int index)
+static bool set_up(int index)
 {
     probe_init(&probe, &loop);
     return open_loop(&loop, index);
@@ -33,7 +33,7 @@ START_TEST(connects_and_is_refused)
     int listener;
     int fd;
 
-    if (!begin(_i))
+    if (!set_up(_i))
         return;
     v4->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     from.socket = address;
@@ -61,7 +61,7 @@ START_TEST(bad_descriptors_are_errors)
     struct iovec part = {&byte, 1};
     int file = pattern_file(10);
 
-    if (!begin(_i))
+    if (!set_up(_i))
         return;
     loop_recv(&loop, &probe.op, 999);
     run_until_done(&probe, 1);
@@ -89,7 +89,7 @@ START_TEST(poll_completes_for_each_event)
     int far;
     int file = pattern_file(10);
 
-    if (!begin(_i))
+    if (!set_up(_i))
         return;
     unix_pair(&loop, &near, &far);
     loop_poll(&loop, &probe.op, near, POLLOUT);
@@ -141,7 +141,7 @@ START_TEST(reads_from_page_cache_and_disk)
     int file = pattern_file(length);
     ssize_t result;
 
-    if (!begin(_i))
+    if (!set_up(_i))
         return;
     for (int round = 0; round < 2; round++) {
         loop_read(&loop, &probe.op, file, 5, bytes, 1000);
@@ -202,7 +202,7 @@ START_TEST(sendfile_sends_the_bytes_of_the_file)
     int near;
     int far;
 
-    if (!begin(_i))
+    if (!set_up(_i))
         return;
     tcp_pair(&loop, &near, &far);
     for (int round = 1; round < 4; round++) {
@@ -240,7 +240,7 @@ START_TEST(page_cache_is_checked_after_waiting)
     int near;
     int far;
 
-    if (!begin(_i))
+    if (!set_up(_i))
         return;
     tcp_pair(&loop, &near, &far);
     loop_sendfile(&loop, &probe.op, near, file, 0, length, false);
@@ -294,7 +294,7 @@ START_TEST(helpers_read_missing_pages)
     char byte;
     int runs;
 
-    if (!begin(_i))
+    if (!set_up(_i))
         return;
     fsync(file);
     posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
@@ -328,7 +328,7 @@ START_TEST(sendfile_of_a_truncated_file_ends_at_its_end)
     int near;
     int far;
 
-    if (!begin(_i))
+    if (!set_up(_i))
         return;
     signal(SIGPIPE, SIG_IGN); /* as in the server, because sendfile(2) has no MSG_NOSIGNAL */
     unix_pair(&loop, &near, &far);
@@ -362,7 +362,7 @@ START_TEST(rule_18_splices_through_a_full_pipe)
     int near;
     int far;
 
-    if (!begin(_i))
+    if (!set_up(_i))
         return;
     probe_init(&out, &loop);
     unix_pair(&loop, &near, &far);
@@ -403,7 +403,7 @@ START_TEST(accepts_one_at_a_time)
     int listener;
     int clients[3];
 
-    if (!begin(_i))
+    if (!set_up(_i))
         return;
     snprintf(name, sizeof(name), "unix:/tmp/sluice-verbs-%ld.sock", (long)getpid());
     ck_assert_int_eq(listen_address_parse(str_from(name), &address), 0);

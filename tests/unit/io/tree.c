@@ -21,7 +21,7 @@ char *in_root(const char *name)
     return path;
 }
 
-void put(const char *name, const char *text)
+void tree_write_file(const char *name, const char *text)
 {
     int fd = open(in_root(name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 
@@ -34,11 +34,11 @@ void make_root(void)
 {
     snprintf(root, sizeof(root), "/tmp/sluice-root-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(root));
-    put("file", "hello");
-    put("empty", "");
+    tree_write_file("file", "hello");
+    tree_write_file("empty", "");
     ck_assert_int_eq(mkdir(in_root("dir"), 0755), 0);
     ck_assert_int_eq(mkdir(in_root("dir/deep"), 0755), 0);
-    put("dir/inner", "inner");
+    tree_write_file("dir/inner", "inner");
     ck_assert_int_eq(mkfifo(in_root("fifo"), 0644), 0);
     ck_assert_int_eq(symlink("file", in_root("link")), 0);
     ck_assert_int_eq(symlink("../file", in_root("dir/up")), 0);

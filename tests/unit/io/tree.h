@@ -7,7 +7,7 @@ extern char root[64];
 /* Returns "ROOT/name" in one of four buffers, which the function uses in turn. */
 char *in_root(const char *name);
 /* Writes a file. */
-void put(const char *name, const char *text);
+void tree_write_file(const char *name, const char *text);
 void make_root(void);
 void remove_root(void);
 

@@ -127,7 +127,7 @@ START_TEST(open_requests_are_not_evicted)
 }
 END_TEST
 
-static pid_t start(unsigned worker)
+static pid_t fork_worker(unsigned worker)
 {
     pid_t pid = fork();
 
@@ -143,8 +143,8 @@ static pid_t start(unsigned worker)
 START_TEST(killed_workers_leave_no_open_requests)
 {
     for (unsigned round = 0; round < 60; round++) {
-        pid_t first = start(1);
-        pid_t second = start(2);
+        pid_t first = fork_worker(1);
+        pid_t second = fork_worker(2);
 
         usleep(2000);
         kill(first, SIGKILL);

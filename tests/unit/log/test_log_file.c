@@ -62,7 +62,7 @@ START_TEST(errors_of_open_are_returned)
 END_TEST
 
 /* Writes lines until a write fails. A write that blocks fails the test by its timeout. */
-static unsigned fill(int fd)
+static unsigned write_until_full(int fd)
 {
     unsigned lines = 0;
 
@@ -80,7 +80,7 @@ START_TEST(fifo_without_reader_never_blocks)
     ck_assert_int_eq(mkfifo(path, 0600), 0);
     fd = log_file_open(str_from(path));
     ck_assert_int_ge(fd, 0);
-    lines = fill(fd);
+    lines = write_until_full(fd);
     ck_assert_uint_gt(lines, 10);
     ck_assert_uint_lt(lines, 10 * 1000 * 1000);
     ck_assert(!log_file_write(fd, STR("one more\n")));
@@ -98,7 +98,7 @@ START_TEST(stderr_pipe_never_blocks)
     ck_assert_int_eq(pipe(pipes), 0);
     dup2(pipes[1], STDERR_FILENO);
     fd = log_file_open(STR("stderr"));
-    lines = fill(fd);
+    lines = write_until_full(fd);
     dup2(saved_fd, STDERR_FILENO);
     ck_assert_int_gt(fd, 2);
     ck_assert_uint_gt(lines, 10);
@@ -113,9 +113,9 @@ START_TEST(full_blocking_descriptors_are_skipped)
     int pair[2];
 
     ck_assert_int_eq(pipe(pipes), 0);
-    ck_assert_uint_lt(fill(pipes[1]), 10 * 1000 * 1000);
+    ck_assert_uint_lt(write_until_full(pipes[1]), 10 * 1000 * 1000);
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
-    ck_assert_uint_lt(fill(pair[1]), 10 * 1000 * 1000);
+    ck_assert_uint_lt(write_until_full(pair[1]), 10 * 1000 * 1000);
     close(pair[0]);
     ck_assert(!log_file_write(pair[1], STR("nobody there\n")));
 }

@@ -6,7 +6,7 @@
 #include <sys/ptrace.h>
 
 /* Passes `ms` in steps of the check interval. */
-static void pass(struct one_worker *made, uint64_t ms)
+static void advance_clock(struct one_worker *made, uint64_t ms)
 {
     for (uint64_t passed = 0; passed < ms; passed += 250) {
         made->master.clock.monotonic_ms += 250;
@@ -14,7 +14,7 @@ static void pass(struct one_worker *made, uint64_t ms)
     }
 }
 
-static void finish(struct one_worker *made)
+static void kill_worker(struct one_worker *made)
 {
     kill(made->child.pid, SIGKILL);
     one_worker_free(made);
@@ -27,9 +27,9 @@ START_TEST(worker_that_does_not_become_ready_is_killed)
     struct one_worker *made = one_worker_start(NULL);
 
     made->generation.phase = watched[_i];
-    pass(made, 5750);
+    advance_clock(made, 5750);
     ck_assert_msg(made->log[0] == '\0', "%s", made->log);
-    pass(made, 250);
+    advance_clock(made, 250);
     ck_assert_uint_eq(
         count_text(made->log, "has not become ready for 6000 ms (6 times worker_heartbeat_timeout): it is killed"), 1);
     ck_assert_int_eq(count_text(made->log, "killed and replaced") == 1, watched[_i] == PHASE_RUNNING);
@@ -46,10 +46,10 @@ START_TEST(ready_worker_is_killed_after_the_timeout)
     made->child.ready = true;
     for (int i = 0; i < 10; i++) {
         made->master.shared->workers[0].heartbeat++;
-        pass(made, 750);
+        advance_clock(made, 750);
     }
     ck_assert_msg(made->log[0] == '\0', "%s", made->log);
-    pass(made, 500);
+    advance_clock(made, 500);
     ck_assert_uint_eq(
         count_text(made->log, "has not run its event loop for 1000 ms (worker_heartbeat_timeout): it is killed"), 1);
     ck_assert_int_eq(one_worker_end(made), SIGABRT);
@@ -63,9 +63,9 @@ START_TEST(worker_that_ignores_the_first_signal_is_killed_by_the_second)
 
     made->child.ready = true;
     kill(made->child.pid, SIGSTOP);
-    pass(made, 1000);
+    advance_clock(made, 1000);
     ck_assert_int_eq(one_worker_signal(made), 0);
-    pass(made, 1000);
+    advance_clock(made, 1000);
     ck_assert_int_eq(one_worker_end(made), SIGKILL);
     one_worker_free(made);
 }
@@ -77,11 +77,11 @@ START_TEST(time_in_which_the_master_did_not_run_does_not_count)
     struct one_worker *made = one_worker_start(NULL);
 
     made->child.ready = _i == 0;
-    pass(made, 500);
+    advance_clock(made, 500);
     made->master.clock.monotonic_ms += 3600000;
     heartbeats_check(&made->master);
     ck_assert_msg(made->log[0] == '\0', "%s", made->log);
-    finish(made);
+    kill_worker(made);
 }
 END_TEST
 
@@ -91,10 +91,10 @@ START_TEST(off_checks_no_worker)
 
     made->main.worker_heartbeat_timeout_ms = 0;
     made->child.ready = _i == 0;
-    pass(made, 60000);
+    advance_clock(made, 60000);
     ck_assert_int_eq(heartbeats_next_ms(&made->master), -1);
     ck_assert_msg(made->log[0] == '\0', "%s", made->log);
-    finish(made);
+    kill_worker(made);
 }
 END_TEST
 
@@ -117,13 +117,13 @@ START_TEST(traced_worker_is_kept)
         one_worker_free(made);
         return; /* ptrace is forbidden here */
     }
-    pass(made, 60500);
+    advance_clock(made, 60500);
     ck_assert_uint_eq(count_text(made->log, "\n"), 1);
     ck_assert_ptr_nonnull(strstr(made->log, "traces it: it is not killed"));
     ck_assert_int_eq(ptrace(PTRACE_DETACH, made->child.pid, NULL, NULL), 0);
-    pass(made, made->child.ready ? 750 : 5750);
+    advance_clock(made, made->child.ready ? 750 : 5750);
     ck_assert_uint_eq(count_text(made->log, "\n"), 1);
-    pass(made, 250);
+    advance_clock(made, 250);
     ck_assert_uint_eq(count_text(made->log, "it is killed and replaced"), 1);
     ck_assert_int_eq(one_worker_end(made), SIGABRT);
     one_worker_free(made);

@@ -15,16 +15,16 @@
 
 static char message[4096];
 
-static void keep(void *owner, enum log_level level, struct str line)
+static void record_line(void *owner, enum log_level level, struct str line)
 {
     size_t length = strlen(message);
 
     snprintf(message + length, sizeof(message) - length, STR_FMT "\n", STR_ARG(line));
 }
 
-static struct log recording_log = {.level = LOG_NOTICE, .sink = keep};
+static struct log recording_log = {.level = LOG_NOTICE, .sink = record_line};
 
-static void pass(const char *count, long process)
+static void set_listen_variables(const char *count, long process)
 {
     char text[32];
 
@@ -66,7 +66,7 @@ START_TEST(all_workers_share_a_passed_socket)
 
     open_socket(FIRST, SOCK_STREAM, true, &endpoint.address);
     open_socket(FIRST + 1, SOCK_STREAM, true, &unused);
-    pass("2", getpid());
+    set_listen_variables("2", getpid());
     passed = listen_fds_take(FIRST, &recording_log);
     ck_assert_ptr_nonnull(passed);
     ck_assert_ptr_null(getenv("LISTEN_FDS"));
@@ -138,7 +138,7 @@ START_TEST(descriptors_of_other_kinds_are_closed)
     open_socket(FIRST + 1, SOCK_DGRAM, false, &address);
     open_socket(FIRST + 2, SOCK_STREAM, false, &address);
     open_socket(FIRST + 4, SOCK_STREAM, true, &address);
-    pass("5", getpid()); /* FIRST + 3 is not open */
+    set_listen_variables("5", getpid()); /* FIRST + 3 is not open */
     passed = listen_fds_take(FIRST, &recording_log);
     ck_assert_ptr_nonnull(passed);
     ck_assert_uint_eq(listen_fds_sockets(passed)->endpoints, 1);
@@ -162,7 +162,7 @@ START_TEST(variables_of_another_process_are_ignored)
     struct listen_address address;
 
     open_socket(FIRST, SOCK_STREAM, true, &address);
-    pass("1", getppid());
+    set_listen_variables("1", getppid());
     ck_assert_ptr_null(listen_fds_take(FIRST, &recording_log));
     ck_assert_str_eq(message, "");
     ck_assert_ptr_null(getenv("LISTEN_FDS"));
@@ -179,11 +179,11 @@ START_TEST(malformed_counts_are_ignored)
     static const char *const counts[] = {"", "-1", "x", "1 ", "1025", "99999999999999999999"};
 
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-        pass(counts[i], getpid());
+        set_listen_variables(counts[i], getpid());
         ck_assert_ptr_null(listen_fds_take(FIRST, &recording_log));
         ck_assert_msg(strstr(message, "LISTEN_FDS: \"") != NULL, "%s", counts[i]);
     }
-    pass("0", getpid());
+    set_listen_variables("0", getpid());
     ck_assert_ptr_null(listen_fds_take(FIRST, &recording_log));
     ck_assert_str_eq(message, "");
 }
@@ -222,7 +222,7 @@ START_TEST(unix_paths_that_are_in_use_are_kept)
         struct listen_fds *passed;
 
         open_unix_socket(path, &endpoint.address);
-        pass("1", getpid());
+        set_listen_variables("1", getpid());
         passed = cases[i].service_manager ? listen_fds_take(FIRST, &recording_log) :
                                             listen_fds_adopt(&fd, 1, 2, &recording_log);
         ck_assert_ptr_nonnull(passed);

@@ -26,7 +26,7 @@ static void teardown(void)
     rmdir(directory);
 }
 
-static void put(const char *text)
+static void write_pid_file(const char *text)
 {
     FILE *file = fopen(path, "w");
 
@@ -90,7 +90,7 @@ START_TEST(stale_files_are_replaced)
         struct pid_file file;
 
         setup();
-        put(stale[i]);
+        write_pid_file(stale[i]);
         ck_assert_msg(pid_file_owner(path) == owners[i], "%s", stale[i]);
         ck_assert_int_eq(pid_file_write(&file, path), 0);
         ck_assert_int_eq(pid_file_owner(path), getpid());
@@ -128,7 +128,7 @@ START_TEST(file_of_another_server_is_preserved)
     setup();
     ck_assert_int_eq(pid_file_write(&file, path), 0);
     ck_assert_int_eq(unlink(path), 0);
-    put("4711\n");
+    write_pid_file("4711\n");
     pid_file_remove(&file);
     ck_assert_int_eq(access(path, F_OK), 0);
     teardown();

@@ -12,14 +12,14 @@
 
 static char message[4096];
 
-static void keep(void *owner, enum log_level level, struct str line)
+static void record_line(void *owner, enum log_level level, struct str line)
 {
     size_t length = strlen(message);
 
     snprintf(message + length, sizeof(message) - length, STR_FMT, STR_ARG(line));
 }
 
-static struct log recording_log = {.level = LOG_NOTICE, .sink = keep};
+static struct log recording_log = {.level = LOG_NOTICE, .sink = record_line};
 
 static struct endpoint endpoint_of(const char *text)
 {

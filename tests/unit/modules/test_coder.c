@@ -84,8 +84,8 @@ static long (*const decode[CODINGS])(size_t length, bool *out_ended) = {
     [CODING_BR] = decode_brotli, [CODING_ZSTD] = decode_zstd, [CODING_GZIP] = decode_gzip};
 
 /* Encodes one piece into buffers of `room` bytes. Returns the length of the encoded data so far. */
-static size_t feed(const struct coder_kind *kind, void *coder, struct str piece, enum coder_flush flush,
-                   size_t room, size_t at)
+static size_t encode_piece(const struct coder_kind *kind, void *coder, struct str piece, enum coder_flush flush,
+                           size_t room, size_t at)
 {
     int result;
 
@@ -131,9 +131,9 @@ START_TEST(decodes_to_the_original)
             coder = kind->open(level, i / 108 ? length : UINT64_MAX);
             ck_assert_ptr_nonnull(coder);
             for (size_t at = 0; at < length; at += piece)
-                end = feed(kind, coder, str_slice(str_of(plain, length), at, at + piece), CODER_MORE, room,
-                           end);
-            end = feed(kind, coder, STR(""), CODER_END, room, end);
+                end = encode_piece(kind, coder, str_slice(str_of(plain, length), at, at + piece), CODER_MORE, room,
+                                   end);
+            end = encode_piece(kind, coder, STR(""), CODER_END, room, end);
             kind->close(coder);
             check_whole(coding, end, length);
             if (piece > 1)
@@ -156,12 +156,12 @@ START_TEST(flushed_input_can_be_decoded)
         bool ended;
 
         for (size_t at = 0; at < 10000; at += 100) {
-            end = feed(kind, coder, str_of(plain + at, 100), CODER_FLUSH, at % 3 ? 16384 : 64, end);
+            end = encode_piece(kind, coder, str_of(plain + at, 100), CODER_FLUSH, at % 3 ? 16384 : 64, end);
             ck_assert_int_eq(decode[coding](end, &ended), (long)at + 100);
             ck_assert(!ended);
         }
-        end = feed(kind, coder, STR(""), CODER_FLUSH, 16384, end);
-        end = feed(kind, coder, STR(""), CODER_END, 16384, end);
+        end = encode_piece(kind, coder, STR(""), CODER_FLUSH, 16384, end);
+        end = encode_piece(kind, coder, STR(""), CODER_END, 16384, end);
         kind->close(coder);
         check_whole(coding, end, 10000);
     }
@@ -178,7 +178,7 @@ START_TEST(unended_stream_is_incomplete)
     bool ended = true;
 
     fill_plain(5000);
-    end = feed(kind, coder, str_of(plain, 5000), CODER_FLUSH, 16384, 0);
+    end = encode_piece(kind, coder, str_of(plain, 5000), CODER_FLUSH, 16384, 0);
     kind->close(coder);
     ck_assert_int_eq(decode[coding](end, &ended), 5000);
     ck_assert(!ended);
@@ -200,7 +200,7 @@ START_TEST(memory_is_limited)
         for (size_t at = 0; at < MOST; at += 16384) {
             size_t now;
 
-            end = feed(kind, coder, str_of(plain + at, 16384), CODER_MORE, 16384, end);
+            end = encode_piece(kind, coder, str_of(plain + at, 16384), CODER_MORE, 16384, end);
             now = mallinfo2().uordblks + mallinfo2().hblkhd - before;
             most = now > most ? now : most;
         }

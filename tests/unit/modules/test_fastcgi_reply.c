@@ -5,7 +5,7 @@
 /* The records of the application. */
 static struct buffer wire;
 
-static void put(unsigned kind, const char *content, size_t padding)
+static void append_record(unsigned kind, const char *content, size_t padding)
 {
     char header[FASTCGI_HEADER];
     size_t length = strlen(content);
@@ -49,7 +49,7 @@ static void close_reply(void)
 }
 
 /* Reads until more input is needed or the response has ended. */
-static void feed(struct str bytes)
+static void read_reply(struct str bytes)
 {
     struct str part;
 
@@ -66,12 +66,12 @@ static void feed(struct str bytes)
 static void put_answer(void)
 {
     wire.length = 0;
-    put(FASTCGI_STDERR, "a warning\n", 3);
-    put(FASTCGI_STDOUT, "Status: 201 Made\r\nX-A: ", 5);
-    put(FASTCGI_STDOUT, "b\r\nContent-Length: 8\n\nfour", 0);
-    put(FASTCGI_STDERR, "", 0);
-    put(FASTCGI_STDOUT, "more", 255);
-    put(FASTCGI_STDOUT, "", 1);
+    append_record(FASTCGI_STDERR, "a warning\n", 3);
+    append_record(FASTCGI_STDOUT, "Status: 201 Made\r\nX-A: ", 5);
+    append_record(FASTCGI_STDOUT, "b\r\nContent-Length: 8\n\nfour", 0);
+    append_record(FASTCGI_STDERR, "", 0);
+    append_record(FASTCGI_STDOUT, "more", 255);
+    append_record(FASTCGI_STDOUT, "", 1);
     put_end(0);
 }
 
@@ -81,9 +81,9 @@ START_TEST(response_in_two_pieces)
     for (size_t first = 0; first <= wire.length; first++) {
         for (size_t second = first; second <= wire.length; second += 1 + second % 3) {
             open_reply(false);
-            feed(str_slice(buffer_str(&wire), 0, first));
-            feed(str_slice(buffer_str(&wire), first, second));
-            feed(str_skip(buffer_str(&wire), second));
+            read_reply(str_slice(buffer_str(&wire), 0, first));
+            read_reply(str_slice(buffer_str(&wire), first, second));
+            read_reply(str_skip(buffer_str(&wire), second));
             ck_assert_int_eq(last, REPLY_WHOLE);
             ck_assert_int_eq(reply.status, 201);
             ck_assert_uint_eq(reply.content_length, 8);
@@ -102,7 +102,7 @@ START_TEST(response_byte_by_byte)
     put_answer();
     open_reply(false);
     for (size_t i = 0; i < wire.length; i++)
-        feed(str_slice(buffer_str(&wire), i, i + 1));
+        read_reply(str_slice(buffer_str(&wire), i, i + 1));
     ck_assert_int_eq(last, REPLY_WHOLE);
     ck_assert_text(buffer_str(&body), "fourmore");
     close_reply();
@@ -128,8 +128,8 @@ START_TEST(a_long_head_byte_by_byte)
     last = REPLY_MORE;
     for (size_t i = 0; i < length && last == REPLY_MORE; i++) {
         fastcgi_write_header(FASTCGI_STDOUT, 1, header);
-        feed(str_of(header, sizeof(header)));
-        feed(str_slice(buffer_str(&head), i, i + 1));
+        read_reply(str_of(header, sizeof(header)));
+        read_reply(str_slice(buffer_str(&head), i, i + 1));
     }
     ck_assert_int_eq(last, REPLY_MORE);
     ck_assert_int_eq(reply.status, 200);
@@ -156,10 +156,10 @@ START_TEST(heads_have_a_status)
 {
     for (size_t i = 0; i < COUNT(heads); i++) {
         wire.length = 0;
-        put(FASTCGI_STDOUT, heads[i].head, 0);
+        append_record(FASTCGI_STDOUT, heads[i].head, 0);
         put_end(0);
         open_reply(false);
-        feed(buffer_str(&wire));
+        read_reply(buffer_str(&wire));
         ck_assert_int_eq(last, REPLY_WHOLE);
         ck_assert_int_eq(reply.status, heads[i].status);
         ck_assert_text(reply.reason, heads[i].reason);
@@ -199,11 +199,11 @@ START_TEST(invalid_heads_are_refused)
     for (size_t i = 0; i < COUNT(bad_heads); i++) {
         for (size_t piece = 1; piece < 500; piece += 250) {
             wire.length = 0;
-            put(FASTCGI_STDOUT, bad_heads[i].head, 2);
+            append_record(FASTCGI_STDOUT, bad_heads[i].head, 2);
             put_end(0);
             open_reply(false);
             for (size_t at = 0; at < wire.length; at += piece)
-                feed(str_slice(buffer_str(&wire), at, at + piece));
+                read_reply(str_slice(buffer_str(&wire), at, at + piece));
             ck_assert_msg(last == REPLY_BAD && strcmp(reply.fault, bad_heads[i].fault) == 0, "%s: %s",
                           bad_heads[i].head, reply.fault ? reply.fault : "taken");
             close_reply();
@@ -220,10 +220,10 @@ START_TEST(head_length_is_limited)
         memset(text + 3, 'x', length - 7);
         memcpy(text + length - 4, "\r\n\r\n", 5);
         wire.length = 0;
-        put(FASTCGI_STDOUT, text, 0);
+        append_record(FASTCGI_STDOUT, text, 0);
         put_end(0);
         open_reply(false);
-        feed(buffer_str(&wire));
+        read_reply(buffer_str(&wire));
         ck_assert_int_eq(last, length <= 200 ? REPLY_WHOLE : REPLY_BAD);
         close_reply();
     }
@@ -247,25 +247,25 @@ START_TEST(invalid_records_are_refused)
 {
     for (size_t i = 0; i < COUNT(bad_headers); i++) {
         open_reply(false);
-        feed(str_of(bad_headers[i].header, FASTCGI_HEADER));
+        read_reply(str_of(bad_headers[i].header, FASTCGI_HEADER));
         ck_assert_int_eq(last, REPLY_BAD);
         ck_assert_str_eq(reply.fault, bad_headers[i].fault);
-        feed(STR("more"));
+        read_reply(STR("more"));
         ck_assert_int_eq(last, REPLY_BAD);
         close_reply();
     }
     wire.length = 0;
-    put(FASTCGI_STDOUT, "A: b\n\n", 0);
-    put(FASTCGI_STDOUT, "", 0);
-    put(FASTCGI_STDOUT, "c", 0);
+    append_record(FASTCGI_STDOUT, "A: b\n\n", 0);
+    append_record(FASTCGI_STDOUT, "", 0);
+    append_record(FASTCGI_STDOUT, "c", 0);
     open_reply(false);
-    feed(buffer_str(&wire));
+    read_reply(buffer_str(&wire));
     ck_assert_str_eq(reply.fault, "output after its end");
     close_reply();
     wire.length = 0;
     put_end(3);
     open_reply(false);
-    feed(buffer_str(&wire));
+    read_reply(buffer_str(&wire));
     ck_assert_str_eq(reply.fault, "FastCGI rejected the request");
     close_reply();
 }
@@ -275,10 +275,14 @@ START_TEST(bodiless_responses_lose_their_body)
 {
     for (unsigned i = 0; i < 3; i++) {
         wire.length = 0;
-        put(FASTCGI_STDOUT, i == 0 ? "A: b\n\nbody" : i == 1 ? "Status: 204\n\nbody" : "Content-Length: 9\n\n", 0);
+        append_record(FASTCGI_STDOUT,
+                      i == 0   ? "A: b\n\nbody"
+                      : i == 1 ? "Status: 204\n\nbody"
+                               : "Content-Length: 9\n\n",
+                      0);
         put_end(0);
         open_reply(i != 1);
-        feed(buffer_str(&wire));
+        read_reply(buffer_str(&wire));
         ck_assert_int_eq(last, REPLY_WHOLE);
         ck_assert(reply.bodiless);
         ck_assert_uint_eq(body.length, 0);
@@ -292,10 +296,10 @@ START_TEST(stderr_text_is_limited)
     open_reply(false);
     wire.length = 0;
     for (unsigned i = 0; i < 1000; i++)
-        put(FASTCGI_STDERR, "0123456789", 0);
-    put(FASTCGI_STDOUT, "A: b\n\n", 0);
+        append_record(FASTCGI_STDERR, "0123456789", 0);
+    append_record(FASTCGI_STDOUT, "A: b\n\n", 0);
     put_end(0);
-    feed(buffer_str(&wire));
+    read_reply(buffer_str(&wire));
     ck_assert_int_eq(last, REPLY_WHOLE);
     ck_assert_uint_eq(reader.stderr_text.length, 4096);
     close_reply();

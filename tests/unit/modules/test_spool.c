@@ -1,4 +1,4 @@
-#include "spool_bed.h"
+#include "spool_fixture.h"
 
 #include "base/limits.h"
 
@@ -19,39 +19,39 @@ static unsigned count_entries(const char *path)
 
 START_TEST(small_body_stays_in_memory)
 {
-    struct spool_settings settings = plan();
+    struct spool_settings settings = default_settings();
 
     open_spool(&settings);
-    ck_assert_int_eq(take(CHUNK_BYTES, 100), 0);
-    give(999);
+    ck_assert_int_eq(read_chunk(CHUNK_BYTES, 100), 0);
+    append_bytes(999);
     ck_assert(!spool_full(spool));
-    ck_assert_int_eq(take(CHUNK_BYTES | CHUNK_FILE, 100), 1);
+    ck_assert_int_eq(read_chunk(CHUNK_BYTES | CHUNK_FILE, 100), 1);
     ck_assert_int_eq(lent.kind, CHUNK_BYTES);
     take_all(CHUNK_BYTES | CHUNK_FILE);
-    ck_assert_uint_eq(asked_count, 0);
+    ck_assert_uint_eq(submitted_count, 0);
     close_spool();
 }
 END_TEST
 
 START_TEST(large_body_goes_to_an_unnamed_file)
 {
-    struct spool_settings settings = plan();
+    struct spool_settings settings = default_settings();
     unsigned before = count_entries("/proc/self/fd");
 
     open_spool(&settings);
-    give(5000);
+    append_bytes(5000);
     ck_assert(spool_full(spool));
-    ck_assert_int_eq(take(CHUNK_BYTES, 100), -EAGAIN);
+    ck_assert_int_eq(read_chunk(CHUNK_BYTES, 100), -EAGAIN);
     run_all();
     ck_assert_uint_gt(moves, 0);
     ck_assert(!spool_streams(spool));
     ck_assert_uint_eq(count_entries(directory), 2);
-    ck_assert_int_eq(take(CHUNK_BYTES | CHUNK_FILE, 100), 1);
+    ck_assert_int_eq(read_chunk(CHUNK_BYTES | CHUNK_FILE, 100), 1);
     ck_assert_int_eq(lent.kind, CHUNK_FILE);
     ck_assert_uint_eq(lent.file.length, 5000);
     take_all(CHUNK_BYTES | CHUNK_FILE);
-    give(10);
-    ck_assert_int_eq(take(CHUNK_BYTES | CHUNK_FILE, 100), 1);
+    append_bytes(10);
+    ck_assert_int_eq(read_chunk(CHUNK_BYTES | CHUNK_FILE, 100), 1);
     ck_assert_int_eq(lent.kind, CHUNK_BYTES);
     take_all(CHUNK_BYTES);
     close_spool();
@@ -66,7 +66,7 @@ START_TEST(bytes_stay_in_order)
     unsigned state = 1;
 
     for (unsigned round = 0; round < 400; round++) {
-        struct spool_settings settings = plan();
+        struct spool_settings settings = default_settings();
 
         settings.file_max = round % 4 == 0 ? 7000 : 1 << 20;
         open_spool(&settings);
@@ -74,11 +74,11 @@ START_TEST(bytes_stay_in_order)
             state = state * 1103515245u + 12345u;
             cold = state >> 29 & 1;
             if ((state >> 16) % 3 == 0 && !spool_full(spool))
-                give((state >> 8) % 1500 + 1);
-            else if ((state >> 16) % 3 == 1 && asked_count > 0)
-                run();
+                append_bytes((state >> 8) % 1500 + 1);
+            else if ((state >> 16) % 3 == 1 && submitted_count > 0)
+                run_first_op();
             else
-                (void)take((state >> 20) % 2 ? CHUNK_BYTES : CHUNK_BYTES | CHUNK_FILE, (state >> 8) % 900 + 1);
+                (void)read_chunk((state >> 20) % 2 ? CHUNK_BYTES : CHUNK_BYTES | CHUNK_FILE, (state >> 8) % 900 + 1);
         }
         if (round % 2)
             take_all(round % 3 ? CHUNK_BYTES : CHUNK_BYTES | CHUNK_FILE);
@@ -91,12 +91,12 @@ END_TEST
 START_TEST(buffered_body_is_read_again)
 {
     for (size_t size = 1; size < 9000; size += 617) {
-        struct spool_settings settings = plan();
+        struct spool_settings settings = default_settings();
 
         settings.keeps = true;
         open_spool(&settings);
         while (given < size) {
-            give(size - given < 400 ? size - (size_t)given : 400);
+            append_bytes(size - given < 400 ? size - (size_t)given : 400);
             run_all();
         }
         for (unsigned i = 0; i < 3; i++) {
@@ -107,7 +107,7 @@ START_TEST(buffered_body_is_read_again)
         }
         spool_rewind(spool);
         taken = 0;
-        ck_assert_int_eq(take(CHUNK_BYTES, 10), 1);
+        ck_assert_int_eq(read_chunk(CHUNK_BYTES, 10), 1);
         lent = (struct chunk){.kind = CHUNK_BYTES};
         close_spool();
     }
@@ -121,12 +121,12 @@ START_TEST(copy_has_all_bytes)
 
     for (size_t size = 0; size < 4000; size += 411) {
         for (unsigned run_before = 0; run_before < 2; run_before++) {
-            struct spool_settings settings = plan();
+            struct spool_settings settings = default_settings();
             struct spool *first, *copy = NULL;
 
             settings.keeps = true;
             open_spool(&settings);
-            give(size);
+            append_bytes(size);
             if (run_before)
                 run_all();
             ck_assert_int_eq(spool_copy(spool, &events, &spool, &copy), 0);
@@ -153,14 +153,14 @@ END_TEST
 START_TEST(copy_fails_without_descriptors)
 {
     static const struct spool_events events = {moved, failed};
-    struct spool_settings settings = plan();
+    struct spool_settings settings = default_settings();
     struct rlimit before, none;
     struct spool *copy = NULL;
     int result;
 
     settings.keeps = true;
     open_spool(&settings);
-    give(3000);
+    append_bytes(3000);
     run_all();
     getrlimit(RLIMIT_NOFILE, &before);
     none = (struct rlimit){0, before.rlim_max};
@@ -176,21 +176,21 @@ END_TEST
 
 START_TEST(unwritable_directory_loses_no_bytes)
 {
-    struct spool_settings settings = plan();
+    struct spool_settings settings = default_settings();
 
     settings.directory = STR("/nowhere/at/all");
     settings.keeps = true;
     open_spool(&settings);
-    give(1200);
+    append_bytes(1200);
     run_all();
     ck_assert_uint_eq(failures, 1);
     ck_assert_int_eq(failed_with, -ENOENT);
     ck_assert(spool_full(spool));
     ck_assert(spool_streams(spool));
-    give(500); /* the spool counts as full, and still accepts these bytes */
-    ck_assert_uint_eq(asked_count, 0);
+    append_bytes(500); /* the spool counts as full, and still accepts these bytes */
+    ck_assert_uint_eq(submitted_count, 0);
     take_all(CHUNK_BYTES | CHUNK_FILE);
-    give(1000);
+    append_bytes(1000);
     take_all(CHUNK_BYTES);
     ck_assert_uint_eq(failures, 1);
     close_spool();
@@ -199,24 +199,24 @@ END_TEST
 
 START_TEST(full_disk_loses_no_bytes)
 {
-    struct spool_settings settings = plan();
+    struct spool_settings settings = default_settings();
 
     signal(SIGXFSZ, SIG_IGN);
     disk = 2500;
     open_spool(&settings);
-    give(900);
-    give(900);
-    run();
+    append_bytes(900);
+    append_bytes(900);
+    run_first_op();
     ck_assert_uint_eq(failures, 0);
-    give(1500); /* the file has room for 700 of them */
-    run();
+    append_bytes(1500); /* the file has room for 700 of them */
+    run_first_op();
     ck_assert_uint_eq(failures, 0);
-    give(900);
+    append_bytes(900);
     run_all();
     ck_assert_uint_eq(failures, 1);
     ck_assert_int_eq(failed_with, -EFBIG);
     ck_assert(spool_streams(spool));
-    ck_assert_int_eq(take(CHUNK_BYTES | CHUNK_FILE, 100), 1);
+    ck_assert_int_eq(read_chunk(CHUNK_BYTES | CHUNK_FILE, 100), 1);
     ck_assert_uint_eq(lent.file.length, 2500);
     take_all(CHUNK_BYTES);
     close_spool();
@@ -225,28 +225,28 @@ END_TEST
 
 START_TEST(file_size_is_limited)
 {
-    struct spool_settings settings = plan();
+    struct spool_settings settings = default_settings();
 
     settings.file_max = 1500;
     open_spool(&settings);
-    give(1200);
+    append_bytes(1200);
     run_all();
-    give(1200);
+    append_bytes(1200);
     run_all();
     ck_assert(!spool_streams(spool));
-    give(500);
-    ck_assert_uint_eq(asked_count, 0);
+    append_bytes(500);
+    ck_assert_uint_eq(submitted_count, 0);
     ck_assert(spool_full(spool));
     ck_assert(spool_streams(spool));
-    ck_assert_int_eq(take(CHUNK_BYTES | CHUNK_FILE, 100), 1);
+    ck_assert_int_eq(read_chunk(CHUNK_BYTES | CHUNK_FILE, 100), 1);
     ck_assert_uint_eq(lent.file.length, 1500);
     take_all(CHUNK_BYTES);
     ck_assert_uint_eq(failures, 0);
     close_spool();
     settings.file_max = 0;
     open_spool(&settings);
-    give(5000);
-    ck_assert_uint_eq(asked_count, 0);
+    append_bytes(5000);
+    ck_assert_uint_eq(submitted_count, 0);
     ck_assert(spool_streams(spool));
     take_all(CHUNK_BYTES);
     close_spool();
@@ -256,14 +256,14 @@ END_TEST
 /* If the helpers' queue is full, the spool acts as if the disk were full. */
 START_TEST(helper_queue_is_full)
 {
-    struct spool_settings settings = plan();
+    struct spool_settings settings = default_settings();
     unsigned before = count_entries("/proc/self/fd");
 
     open_spool(&settings);
-    give(1200);
+    append_bytes(1200);
     run_all();
     busy = true;
-    give(1200);
+    append_bytes(1200);
     run_all();
     ck_assert_uint_eq(failures, 1);
     busy = false;
@@ -277,20 +277,20 @@ END_TEST
 /* A spool that is closed, at any moment, makes no further call of the owner and leaves no file. */
 START_TEST(closed_at_any_moment)
 {
-    struct spool_settings settings = plan();
+    struct spool_settings settings = default_settings();
     unsigned before = count_entries("/proc/self/fd");
 
     for (unsigned i = 0; i < 64; i++) {
         open_spool(&settings);
         if (i & 1)
-            give(1500);
+            append_bytes(1500);
         if (i & 2)
             run_all();
         if (i & 4)
-            give(1500);
+            append_bytes(1500);
         cold = i & 8;
         if (i & 16)
-            (void)take(CHUNK_BYTES, 100);
+            (void)read_chunk(CHUNK_BYTES, 100);
         if (i & 32)
             spool_wake(spool);
         close_spool();
@@ -304,24 +304,24 @@ END_TEST
 START_TEST(rewound_during_a_read)
 {
     for (unsigned i = 0; i < 2; i++) {
-        struct spool_settings settings = plan();
+        struct spool_settings settings = default_settings();
 
         settings.keeps = true;
         open_spool(&settings);
         while (given < 3 * LIMIT_FILE_WINDOW) {
-            give(4000);
+            append_bytes(4000);
             run_all();
         }
         while (taken < LIMIT_FILE_WINDOW) {
-            ck_assert_int_eq(take(CHUNK_BYTES, LIMIT_FILE_WINDOW), 1);
+            ck_assert_int_eq(read_chunk(CHUNK_BYTES, LIMIT_FILE_WINDOW), 1);
             look_at_lent();
         }
         cold = true;
-        ck_assert_int_eq(take(CHUNK_BYTES, 100), -EAGAIN);
+        ck_assert_int_eq(read_chunk(CHUNK_BYTES, 100), -EAGAIN);
         spool_rewind(spool);
         taken = 0;
         busy = i; /* a failure of that read has no effect, either */
-        run();
+        run_first_op();
         busy = false;
         ck_assert_uint_gt(moves, 0);
         take_all(CHUNK_BYTES);
@@ -333,7 +333,7 @@ END_TEST
 
 START_TEST(wake_is_deferred_and_merged)
 {
-    struct spool_settings settings = plan();
+    struct spool_settings settings = default_settings();
 
     open_spool(&settings);
     spool_wake(spool);
@@ -349,23 +349,23 @@ END_TEST
 START_TEST(unreadable_file_is_an_error)
 {
     for (unsigned i = 0; i < 2; i++) {
-        struct spool_settings settings = plan();
+        struct spool_settings settings = default_settings();
         int fd;
 
         open_spool(&settings);
-        give(1500);
+        append_bytes(1500);
         run_all();
-        ck_assert_int_eq(take(CHUNK_FILE, 100), 1);
+        ck_assert_int_eq(read_chunk(CHUNK_FILE, 100), 1);
         fd = lent.file.fd;
         lent = (struct chunk){.kind = CHUNK_BYTES};
         ck_assert_int_eq(ftruncate(fd, 0), 0);
         spool_rewind(spool);
         cold = i;
         if (cold) {
-            ck_assert_int_eq(take(CHUNK_BYTES, 100), -EAGAIN);
+            ck_assert_int_eq(read_chunk(CHUNK_BYTES, 100), -EAGAIN);
             run_all();
         }
-        ck_assert_int_eq(take(CHUNK_BYTES, 100), -EIO);
+        ck_assert_int_eq(read_chunk(CHUNK_BYTES, 100), -EIO);
         close_spool();
     }
 }

@@ -67,7 +67,7 @@ START_TEST(directives_of_the_main_scope_are_read)
 END_TEST
 
 /* A backend of this build is accepted; another one is refused at its line. */
-START_TEST(backends_of_this_build)
+START_TEST(backend_that_is_not_built_is_refused)
 {
     static const char *const known[] = {"io_uring", "epoll"};
 
@@ -94,7 +94,7 @@ START_TEST(backends_of_this_build)
 END_TEST
 
 /* As with `use`: an engine that is not built is refused at its line. */
-START_TEST(engines_of_this_build)
+START_TEST(engine_that_is_not_built_is_refused)
 {
     bool built = aead_engine(AEAD_IPSEC_MB)->built;
     struct configuration *c = load("ssl_aead: ipsec-mb\nhttp: {server: {listen: 8080}}\n");
@@ -452,10 +452,10 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        directives_of_the_main_scope_are_read, backends_of_this_build, engines_of_this_build,
-        absent_directives_have_their_defaults, locations_inherit_and_replace_values, servers_share_endpoints,
-        standard_streams_are_named_exactly, directives_without_effect_are_reported,
-        equal_servers_share_tls_contexts, overlay_replaces_values_of_the_file,
+        directives_of_the_main_scope_are_read, backend_that_is_not_built_is_refused,
+        engine_that_is_not_built_is_refused, absent_directives_have_their_defaults,
+        locations_inherit_and_replace_values, servers_share_endpoints, standard_streams_are_named_exactly,
+        directives_without_effect_are_reported, equal_servers_share_tls_contexts, overlay_replaces_values_of_the_file,
         invalid_configurations_are_refused, all_openssl_errors_are_reported, unparsed_parts_are_not_reported_missing,
         schema_has_every_directive, NULL,
     };

@@ -152,7 +152,7 @@ static void seal_by_evp(const struct aead_record *record, const uint8_t *key, co
     EVP_CIPHER_CTX_free(sealing);
 }
 
-static void fill(uint8_t *bytes, size_t length, unsigned *state)
+static void fill_randomly(uint8_t *bytes, size_t length, unsigned *state)
 {
     for (size_t i = 0; i < length; i++) {
         *state = *state * 1103515245 + 12345;
@@ -207,10 +207,10 @@ static void compare_length(struct aead *aead, uint8_t cipher, size_t length, uns
     void *key = NULL;
 
     record.additional_length = record.inner ? 5 : 13;
-    fill(key_bytes, sizeof(key_bytes), state);
-    fill(nonce, sizeof(nonce), state);
-    fill(additional, sizeof(additional), state);
-    fill(text, length, state);
+    fill_randomly(key_bytes, sizeof(key_bytes), state);
+    fill_randomly(nonce, sizeof(nonce), state);
+    fill_randomly(additional, sizeof(additional), state);
+    fill_randomly(text, length, state);
     memcpy(with_inner, text, length);
     with_inner[length] = record.inner;
     seal_by_evp(&record, key_bytes, with_inner, all, expected);
@@ -309,7 +309,7 @@ START_TEST(freed_keys_are_wiped)
         aead_close(aead);
         return;
     }
-    fill(secret, sizeof(secret), &state);
+    fill_randomly(secret, sizeof(secret), &state);
     ck_assert_uint_ne(secret[0], 0);
     ck_assert(aead->engine->key_set(aead, &key, cipher, false, secret));
     ck_assert_ptr_nonnull(memmem(key, malloc_usable_size(key), secret, 16));

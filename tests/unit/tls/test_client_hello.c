@@ -14,7 +14,7 @@ struct made {
     size_t length;
 };
 
-static void put(struct made *made, const void *bytes, size_t length)
+static void append_bytes(struct made *made, const void *bytes, size_t length)
 {
     ck_assert_uint_le(length, sizeof(made->bytes) - made->length);
     memcpy(made->bytes + made->length, bytes, length);
@@ -24,7 +24,7 @@ static void put(struct made *made, const void *bytes, size_t length)
 static void put_number(struct made *made, size_t value, unsigned width)
 {
     while (width-- > 0)
-        put(made, &(unsigned char){(unsigned char)(value >> 8 * width)}, 1);
+        append_bytes(made, &(unsigned char){(unsigned char)(value >> 8 * width)}, 1);
 }
 
 static struct made hello_with(const char *extensions, size_t length)
@@ -34,13 +34,13 @@ static struct made hello_with(const char *extensions, size_t length)
     size_t body;
 
     put_number(&made, 0x0303, 2);
-    put(&made, "01234567890123456789012345678901", 32);
-    put(&made, "\0", 1);              /* no session */
-    put(&made, "\0\2\x13\1", 4);      /* one suite */
-    put(&made, "\1\0", 2);            /* no compression */
+    append_bytes(&made, "01234567890123456789012345678901", 32);
+    append_bytes(&made, "\0", 1);              /* no session */
+    append_bytes(&made, "\0\2\x13\1", 4);      /* one suite */
+    append_bytes(&made, "\1\0", 2);            /* no compression */
     if (extensions) {
         put_number(&made, length, 2);
-        put(&made, extensions, length);
+        append_bytes(&made, extensions, length);
     }
     body = made.length - 9;
     memcpy(made.bytes, head, 3);
@@ -201,9 +201,9 @@ START_TEST(real_hellos_in_small_records)
         for (size_t at = 5; at < (size_t)length; at += size) {
             size_t count = (size_t)length - at < size ? (size_t)length - at : size;
 
-            put(&cut, "\x16\3\1", 3);
+            append_bytes(&cut, "\x16\3\1", 3);
             put_number(&cut, count, 2);
-            put(&cut, bytes + at, count);
+            append_bytes(&cut, bytes + at, count);
         }
         ck_assert_int_eq(read_made(&cut, &hello), 0);
         ck_assert(str_equal(str_of(hello.name, hello.name_length), STR("www.example.com")));
@@ -239,9 +239,9 @@ static void check_prefixes(const struct made *made, size_t size)
     for (size_t at = 5; at < made->length; at += size) {
         size_t part = made->length - at < size ? made->length - at : size;
 
-        put(&cut, "\x16\3\1", 3);
+        append_bytes(&cut, "\x16\3\1", 3);
         put_number(&cut, part, 2);
-        put(&cut, made->bytes + at, part);
+        append_bytes(&cut, made->bytes + at, part);
     }
     for (size_t length = 0; length <= cut.length; length++) {
         struct str bytes = str_of((const char *)cut.bytes, length);
@@ -249,7 +249,7 @@ static void check_prefixes(const struct made *made, size_t size)
         ck_assert_int_eq(client_hello_is_whole(&scan, bytes), length == cut.length);
         ck_assert_int_eq(client_hello_read(bytes, &hello), length == cut.length ? 0 : -EAGAIN);
     }
-    put(&cut, "more", 4);
+    append_bytes(&cut, "more", 4);
     ck_assert(client_hello_is_whole(&scan, str_of((const char *)cut.bytes, cut.length)));
 }
 

@@ -32,7 +32,7 @@ static struct str session_of(unsigned number, size_t length)
     return str_of(text, length);
 }
 
-static void put(unsigned number, size_t length, uint64_t now_ms, uint64_t life_ms)
+static void insert_session(unsigned number, size_t length, uint64_t now_ms, uint64_t life_ms)
 {
     session_cache_insert(cache, id_of(number), session_of(number, length), now_ms, life_ms);
 }
@@ -64,8 +64,8 @@ START_TEST(stored_found_and_removed)
     ck_assert_ptr_null(session_cache_create(0));
     open_cache(SESSION_CACHE_LEAST);
     ck_assert(!session_is_found(1, 100, 0));
-    put(1, 100, 0, 1000);
-    put(2, 200, 0, 1000);
+    insert_session(1, 100, 0, 1000);
+    insert_session(2, 200, 0, 1000);
     ck_assert(session_is_found(1, 100, 0));
     ck_assert(session_is_found(2, 200, 999));
     ck_assert(!session_is_found(3, 100, 0));
@@ -75,7 +75,7 @@ START_TEST(stored_found_and_removed)
     ck_assert(!session_is_found(1, 100, 0));
     ck_assert(session_is_found(2, 200, 0));
     ck_assert(!memory_contains("<0000001>"));
-    put(2, 50, 0, 1000); /* the same id again: the newer session is returned */
+    insert_session(2, 50, 0, 1000); /* the same id again: the newer session is returned */
     ck_assert(session_is_found(2, 50, 0));
     ck_assert_uint_eq(session_cache_get(cache, id_of(2), 0, into), 50);
     session_cache_remove(cache, id_of(2));
@@ -91,7 +91,7 @@ START_TEST(invalid_sessions_are_refused)
     session_cache_insert(cache, STR(""), STR("x"), 0, 1000);
     session_cache_insert(cache, STR("a"), STR(""), 0, 1000);
     session_cache_insert(cache, STR("123456789012345678901234567890123"), STR("x"), 0, 1000);
-    put(1, SESSION_CACHE_LEAST / 8, 0, 1000);
+    insert_session(1, SESSION_CACHE_LEAST / 8, 0, 1000);
     ck_assert_uint_eq(session_cache_get(cache, STR(""), 0, into), 0);
     ck_assert_uint_eq(session_cache_get(cache, STR("a"), 0, into), 0);
     ck_assert_uint_eq(session_cache_get(cache, STR("123456789012345678901234567890123"), 0, into), 0);
@@ -101,8 +101,8 @@ START_TEST(invalid_sessions_are_refused)
     ck_assert_uint_eq(session_cache_get(cache, STR("b"), 0, into), 0);
     session_cache_destroy(cache);
     open_cache(1024 * 1024);
-    put(1, LIMIT_TLS_SESSION, 0, 1000);
-    put(2, LIMIT_TLS_SESSION + 1, 0, 1000);
+    insert_session(1, LIMIT_TLS_SESSION, 0, 1000);
+    insert_session(2, LIMIT_TLS_SESSION + 1, 0, 1000);
     ck_assert(session_is_found(1, LIMIT_TLS_SESSION, 0));
     ck_assert(!session_is_found(2, LIMIT_TLS_SESSION + 1, 0));
     session_cache_destroy(cache);
@@ -113,14 +113,14 @@ END_TEST
 START_TEST(session_expires_at_its_own_time)
 {
     open_cache(SESSION_CACHE_LEAST);
-    put(1, 100, 0, 1000);
-    put(2, 100, 0, 3000);
+    insert_session(1, 100, 0, 1000);
+    insert_session(2, 100, 0, 3000);
     ck_assert(session_is_found(1, 100, 999));
     ck_assert(memory_contains("<0000001>"));
     ck_assert(!session_is_found(1, 100, 1000));
     ck_assert(!memory_contains("<0000001>"));
     ck_assert(memory_contains("<0000002>"));
-    put(3, 100, 3000, 1000);
+    insert_session(3, 100, 3000, 1000);
     ck_assert(!memory_contains("<0000002>"));
     ck_assert(!session_is_found(2, 100, 2000));
     ck_assert(session_is_found(3, 100, 3999));
@@ -141,7 +141,7 @@ START_TEST(oldest_session_is_replaced)
         size_t held = 0;
         char word[16];
 
-        put(number, 20 + number * 37 % 1500, 0, 1000);
+        insert_session(number, 20 + number * 37 % 1500, 0, 1000);
         ck_assert(session_is_found(number, 20 + number * 37 % 1500, 0));
         if (number % 50 == 7)
             session_cache_remove(cache, id_of(number - 3));
@@ -170,9 +170,9 @@ START_TEST(sessions_are_shared_by_all_processes)
     int status;
 
     open_cache(SESSION_CACHE_LEAST);
-    put(1, 100, 0, 1000);
+    insert_session(1, 100, 0, 1000);
     if (fork() == 0) {
-        put(2, 100, 0, 1000);
+        insert_session(2, 100, 0, 1000);
         _exit(session_is_found(1, 100, 0) ? 0 : 1);
     }
     wait(&status);
@@ -185,7 +185,7 @@ START_TEST(sessions_are_shared_by_all_processes)
     wait(&status);
     ck_assert(!session_is_found(2, 100, 0));
     ck_assert(!memory_contains("<0000002>"));
-    put(3, 100, 0, 1000);
+    insert_session(3, 100, 0, 1000);
     ck_assert(session_is_found(3, 100, 0));
     session_cache_destroy(cache);
 }
@@ -215,7 +215,7 @@ START_TEST(caches_survive_a_reload)
 
     ck_assert_int_eq(session_stores_open(&old, NULL, &log), 0);
     cache = first[1].cache;
-    put(1, 100, 0, 1000);
+    insert_session(1, 100, 0, 1000);
     ck_assert_int_eq(session_stores_open(&new, &old, &log), 0);
     ck_assert_ptr_eq(second[0].cache, first[1].cache);
     ck_assert_ptr_ne(second[1].cache, first[0].cache);

@@ -60,7 +60,7 @@ static int server_receives_flight(void)
 }
 
 /* The client completes the handshake. The server reads no further bytes, and the early phase ends. */
-static void finish(void)
+static void finish_handshake(void)
 {
     char bytes[100];
 
@@ -84,7 +84,7 @@ START_TEST(early_data_is_read_and_answered)
     ck_assert_int_eq(tls_session_read(pair.session, bytes, sizeof(bytes)), -EAGAIN);
     ck_assert(tls_session_early(pair.session) && tls_session_has_key(pair.session));
     pair_server_write(&pair, STR("an answer"));
-    finish();
+    finish_handshake();
     ck_assert_int_eq(pair_client_read(&pair, bytes, 9), 9);
     ck_assert(memcmp(bytes, "an answer", 9) == 0);
     ck_assert_int_eq(SSL_get_early_data_status(pair.client), SSL_EARLY_DATA_ACCEPTED);
@@ -118,7 +118,7 @@ START_TEST(early_data_arrives_in_pieces)
     }
     ck_assert_uint_eq(used, sizeof(text));
     ck_assert(memcmp(bytes, text, sizeof(text)) == 0);
-    finish();
+    finish_handshake();
     pair_exchange(&pair, 100);
 }
 END_TEST

@@ -396,18 +396,18 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("tls_session");
-    TCase *talk = tcase_create("talk"), *update = tcase_create("key update");
+    TCase *transfer = tcase_create("transfer"), *update = tcase_create("key update");
     SRunner *runner;
 
-    tcase_add_loop_test(talk, every_suite_transfers_both_ways, 0, 2 * SUITES);
-    tcase_add_test(talk, rule_01_offers_to_receive_are_declined);
-    tcase_add_loop_test(talk, rule_07_explicit_nonces_never_repeat, 0, 2);
-    tcase_add_loop_test(talk, rule_06_tickets_are_counted, 0, 4);
-    tcase_add_loop_test(talk, no_tickets_when_switched_off, 0, 2);
-    tcase_add_loop_test(talk, rule_06_a_ticket_resumes, 0, SUITES);
-    tcase_add_test(talk, unread_bytes_are_returned);
-    tcase_add_test(talk, rule_08_only_the_record_layer_writes);
-    suite_add_tcase(suite, talk);
+    tcase_add_loop_test(transfer, every_suite_transfers_both_ways, 0, 2 * SUITES);
+    tcase_add_test(transfer, rule_01_offers_to_receive_are_declined);
+    tcase_add_loop_test(transfer, rule_07_explicit_nonces_never_repeat, 0, 2);
+    tcase_add_loop_test(transfer, rule_06_tickets_are_counted, 0, 4);
+    tcase_add_loop_test(transfer, no_tickets_when_switched_off, 0, 2);
+    tcase_add_loop_test(transfer, rule_06_a_ticket_resumes, 0, SUITES);
+    tcase_add_test(transfer, unread_bytes_are_returned);
+    tcase_add_test(transfer, rule_08_only_the_record_layer_writes);
+    suite_add_tcase(suite, transfer);
     tcase_add_loop_test(update, key_update_by_the_peer, 0, 4 * 4);
     tcase_add_loop_test(update, key_update_by_the_server, 0, SUITES);
     tcase_add_loop_test(update, rule_09_forbidden_update_is_not_answered, 0, 3);

@@ -33,14 +33,14 @@ static void open_group(enum upstream_balance balance, const char *const *texts)
     upstreams = (struct upstreams){.first = &upstream, .count = 1};
 }
 
-static void start(void)
+static void open_pool(void)
 {
     pool = upstream_pool_create(&loop, &silent, &upstreams, NULL, 0);
     ck_assert_ptr_nonnull(pool);
     group = upstream_pool_group(pool, &upstream);
 }
 
-static void stop(void)
+static void close_pool(void)
 {
     upstream_pool_stop(pool);
     scripted_settle(&loop, 1000);
@@ -74,12 +74,12 @@ START_TEST(round_robin_follows_the_weights)
 
     open_group(BALANCE_ROUND_ROBIN, three);
     servers[0].weight = 5;
-    start();
+    open_pool();
     choose_several(7, seen);
     ck_assert_str_eq(seen, "1121311");
     choose_several(7, seen);
     ck_assert_str_eq(seen, "1121311");
-    stop();
+    close_pool();
 }
 END_TEST
 
@@ -91,14 +91,14 @@ START_TEST(each_server_is_tried_once)
     open_group(BALANCE_ROUND_ROBIN, three);
     servers[1].backup = true;
     servers[2].down = true;
-    start();
+    open_pool();
     ck_assert(upstream_has_another(group, &choice));
     ck_assert_str_eq(upstream_choose(group, &choice, &error)->name, "10.0.0.1:80");
     ck_assert_str_eq(upstream_choose(group, &choice, &error)->name, "10.0.0.2:80");
     ck_assert(!upstream_has_another(group, &choice));
     ck_assert_ptr_null(upstream_choose(group, &choice, &error));
     ck_assert_int_eq(error, -EBUSY);
-    stop();
+    close_pool();
 }
 END_TEST
 
@@ -112,7 +112,7 @@ START_TEST(failed_server_is_paused)
     open_group(BALANCE_ROUND_ROBIN, three);
     servers[2].down = true;
     servers[0].max_fails = 2;
-    start();
+    open_pool();
     peer = upstream_choose(group, &choice, &error);
     upstream_peer_failed(peer);
     choose_several(2, seen);
@@ -128,7 +128,7 @@ START_TEST(failed_server_is_paused)
     upstream_peer_succeeded(peer);
     choose_several(4, seen);
     ck_assert_ptr_ne(strchr(seen, '1'), strrchr(seen, '1'));
-    stop();
+    close_pool();
 }
 END_TEST
 
@@ -139,10 +139,10 @@ START_TEST(single_server_is_never_paused)
     int error;
 
     open_group(BALANCE_ROUND_ROBIN, one);
-    start();
+    open_pool();
     upstream_peer_failed(upstream_choose(group, &choice, &error));
     ck_assert_int_eq(chosen_digit(STR("")), '1');
-    stop();
+    close_pool();
 }
 END_TEST
 
@@ -150,7 +150,7 @@ static const struct upstream_events no_events;
 static const struct upstream_tls plain;
 
 /* Begins a request that stays in progress: its connection is being established. */
-static struct upstream_connection *begin(char *out_server)
+static struct upstream_connection *open_connection(char *out_server)
 {
     struct upstream_choice choice = {0};
     struct upstream_connection *connection = NULL;
@@ -172,16 +172,16 @@ START_TEST(least_connections_is_chosen)
 
     open_group(BALANCE_LEAST_CONN, three);
     servers[1].weight = 2;
-    start();
+    open_pool();
     for (unsigned i = 0; i < 4; i++)
-        open[i] = begin(&seen[i]);
+        open[i] = open_connection(&seen[i]);
     ck_assert_int_eq(strcspn(seen, "2") < 4, 1);
     ck_assert_ptr_nonnull(strchr(seen, '1'));
     ck_assert_ptr_nonnull(strchr(seen, '3'));
     for (unsigned i = 0; i < 4; i++)
         upstream_discard(open[i]);
     ck_assert_ptr_ne(strchr(seen, '2'), strrchr(seen, '2')); /* twice the weight, twice the requests */
-    stop();
+    close_pool();
 }
 END_TEST
 
@@ -193,15 +193,15 @@ START_TEST(full_servers_are_skipped)
     open_group(BALANCE_ROUND_ROBIN, three);
     servers[0].max_conns = servers[1].max_conns = 1;
     servers[2].down = true;
-    start();
+    open_pool();
     for (unsigned i = 0; i < 3; i++)
-        open[i] = begin(&seen[i]);
+        open[i] = open_connection(&seen[i]);
     ck_assert_str_eq(seen, "12-");
     upstream_discard(open[0]);
     scripted_settle(&loop, 100);
     ck_assert_int_eq(chosen_digit(STR("")), '1');
     upstream_discard(open[1]);
-    stop();
+    close_pool();
 }
 END_TEST
 
@@ -212,7 +212,7 @@ START_TEST(a_key_stays_with_its_server)
     unsigned moved = 0;
 
     open_group(BALANCE_HASH, three);
-    start();
+    open_pool();
     for (unsigned i = 0; i < sizeof(first); i++) {
         char key[16];
         int length = snprintf(key, sizeof(key), "/page/%u", i);
@@ -231,7 +231,7 @@ START_TEST(a_key_stays_with_its_server)
         moved += chosen_digit(str_of(key, (size_t)length)) != first[i];
     }
     ck_assert_uint_eq(moved, counts[2]); /* only the keys of the removed server move */
-    stop();
+    close_pool();
 }
 END_TEST
 
@@ -258,7 +258,7 @@ static void check_share(unsigned count)
         addresses[i] = texts[i];
     }
     open_group(BALANCE_HASH, addresses);
-    start();
+    open_pool();
     for (unsigned i = 0; i < count * KEYS; i++)
         first[i] = choose_for_number(i);
     servers[count / 2].down = true;
@@ -272,7 +272,7 @@ static void check_share(unsigned count)
     servers[count / 2].down = false; /* it joins again: the same keys return */
     for (unsigned i = 0; i < count * KEYS; i++)
         ck_assert_ptr_eq(choose_for_number(i), first[i]);
-    stop();
+    close_pool();
 }
 
 START_TEST(removed_server_moves_only_its_share_of_keys)
@@ -290,10 +290,10 @@ START_TEST(empty_key_uses_round_robin)
     char seen[16];
 
     open_group(BALANCE_HASH, three);
-    start();
+    open_pool();
     choose_several(6, seen);
     ck_assert_str_eq(seen, "123123");
-    stop();
+    close_pool();
 }
 END_TEST
 
@@ -302,11 +302,11 @@ START_TEST(a_network_stays_with_its_server)
     char first;
 
     open_group(BALANCE_IP_HASH, three);
-    start();
+    open_pool();
     first = chosen_digit(STR("192.0.2.1"));
     ck_assert_int_eq(chosen_digit(STR("192.0.2.200")), first);
     ck_assert_int_ne(chosen_digit(STR("2001:db8::1")), '-');
-    stop();
+    close_pool();
 }
 END_TEST
 
@@ -315,12 +315,12 @@ START_TEST(random_two_uses_all_servers)
     unsigned counts[4] = {0};
 
     open_group(BALANCE_RANDOM, three);
-    start();
+    open_pool();
     for (unsigned i = 0; i < 300; i++)
         counts[chosen_digit(STR("")) - '0']++;
     for (unsigned i = 1; i <= 3; i++)
         ck_assert_uint_gt(counts[i], 30);
-    stop();
+    close_pool();
 }
 END_TEST
 
@@ -335,7 +335,7 @@ START_TEST(targets_from_variables)
     open_group(BALANCE_ROUND_ROBIN, one);
     upstream.name = STR("backend");
     upstream.named = true;
-    start();
+    open_pool();
     ck_assert_ptr_eq(upstream_pool_target(pool, STR("backend"), 80, &error), group);
     bare = upstream_pool_target(pool, STR("127.0.0.1"), 80, &error);
     sealed = upstream_pool_target(pool, STR("127.0.0.1"), 443, &error);
@@ -348,7 +348,7 @@ START_TEST(targets_from_variables)
         ck_assert_ptr_null(upstream_pool_target(pool, bad[i], 80, &error));
         ck_assert_int_eq(error, -EINVAL);
     }
-    stop();
+    close_pool();
 }
 END_TEST
 

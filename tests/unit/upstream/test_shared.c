@@ -35,7 +35,7 @@ static void open_servers(enum upstream_balance balance, size_t count)
     ck_assert_ptr_nonnull(zone);
 }
 
-static void start(void)
+static void open_pools(void)
 {
     for (unsigned i = 0; i < WORKERS; i++) {
         pools[i] = upstream_pool_create(&loop, &silent, &upstreams, zone, i);
@@ -44,7 +44,7 @@ static void start(void)
     }
 }
 
-static void stop(void)
+static void close_pools(void)
 {
     for (unsigned i = 0; i < WORKERS; i++)
         upstream_pool_stop(pools[i]);
@@ -81,7 +81,7 @@ static bool is_chosen(unsigned worker, int number)
     return seen;
 }
 
-static void pass(uint64_t ms)
+static void advance_clock(uint64_t ms)
 {
     scripted_advance(&loop, ms);
     scripted_settle(&loop, 10);
@@ -104,13 +104,13 @@ START_TEST(worker_with_a_clock_behind)
 {
     open_servers(BALANCE_ROUND_ROBIN, 2);
     servers[0].max_fails = 1;
-    start();
+    open_pools();
     upstream_peer_failed(find(0, 1));
     ck_assert(!is_chosen(1, 1));
     loop.clock.monotonic_ms -= 5;
     ck_assert(!is_chosen(1, 1));
     loop.clock.monotonic_ms += 5;
-    stop();
+    close_pools();
 }
 END_TEST
 
@@ -120,19 +120,19 @@ START_TEST(all_workers_see_failures)
 
     open_servers(BALANCE_ROUND_ROBIN, 2);
     servers[0].max_fails = 2;
-    start();
+    open_pools();
     peer = find(0, 1);
     upstream_peer_failed(peer);
     ck_assert(is_chosen(1, 1));
     upstream_peer_failed(find(1, 1)); /* the second failure, seen by another worker */
     ck_assert(!is_chosen(0, 1));
     ck_assert(!is_chosen(1, 1));
-    pass(10000);
+    advance_clock(10000);
     ck_assert_int_eq(is_chosen(0, 1) + is_chosen(1, 1), 1); /* one trial request of all workers */
     upstream_peer_succeeded(peer);
     ck_assert(is_chosen(0, 1));
     ck_assert(is_chosen(1, 1));
-    stop();
+    close_pools();
 }
 END_TEST
 
@@ -143,28 +143,28 @@ START_TEST(pause_doubles_after_failed_retries)
     uint64_t pause_ms = 10000;
 
     open_servers(BALANCE_ROUND_ROBIN, 2);
-    start();
+    open_pools();
     peer = find(0, 1);
     upstream_peer_failed(peer);
     upstream_peer_failed(peer);
     upstream_peer_failed(peer);
     for (int i = 0; i < 8; i++) {
-        pass(pause_ms - 1);
+        advance_clock(pause_ms - 1);
         ck_assert(!is_chosen(0, 1));
-        pass(1);
+        advance_clock(1);
         ck_assert(is_chosen(0, 1));
         upstream_peer_failed(peer);
         pause_ms = pause_ms * 2 > LIMIT_UPSTREAM_PAUSE_MS ? LIMIT_UPSTREAM_PAUSE_MS : pause_ms * 2;
     }
     ck_assert_uint_eq(pause_ms, LIMIT_UPSTREAM_PAUSE_MS);
-    pass(pause_ms);
+    advance_clock(pause_ms);
     ck_assert(is_chosen(0, 1));
     upstream_peer_succeeded(peer);
     upstream_peer_failed(peer); /* the pause has its first length again */
     ck_assert(!is_chosen(0, 1));
-    pass(10000);
+    advance_clock(10000);
     ck_assert(is_chosen(0, 1));
-    stop();
+    close_pools();
 }
 END_TEST
 
@@ -187,7 +187,7 @@ START_TEST(max_conns_counts_all_workers)
 
     open_servers(BALANCE_ROUND_ROBIN, 1);
     servers[0].max_conns = 1;
-    start();
+    open_pools();
     chosen = choose(1);
     ck_assert_int_eq(connect_to(choose(0), &one), 0);
     ck_assert_ptr_null(choose(1));
@@ -195,7 +195,7 @@ START_TEST(max_conns_counts_all_workers)
     upstream_discard(one);
     ck_assert_int_eq(connect_to(choose(1), &two), 0);
     upstream_discard(two);
-    stop();
+    close_pools();
 }
 END_TEST
 
@@ -204,7 +204,7 @@ START_TEST(least_connections_counts_all_workers)
     struct upstream_connection *open[3];
 
     open_servers(BALANCE_LEAST_CONN, 3);
-    start();
+    open_pools();
     for (unsigned i = 0; i < 3; i++)
         ck_assert_int_eq(connect_to(choose(i % WORKERS), &open[i]), 0);
     for (unsigned i = 0; i < 3; i++) {
@@ -216,7 +216,7 @@ START_TEST(least_connections_counts_all_workers)
         ck_assert_int_eq(chosen_number(0), chosen_number(1));
     upstream_discard(open[0]);
     upstream_discard(open[2]);
-    stop();
+    close_pools();
 }
 END_TEST
 
@@ -226,7 +226,7 @@ START_TEST(connections_of_a_dead_worker_are_released)
 
     open_servers(BALANCE_ROUND_ROBIN, 1);
     servers[0].max_conns = 1;
-    start();
+    open_pools();
     ck_assert_int_eq(connect_to(choose(0), &connection), 0);
     ck_assert_uint_eq(connection->peer->state->active, 1);
     ck_assert_uint_eq(connection->peer->state->holders, 2);
@@ -235,7 +235,7 @@ START_TEST(connections_of_a_dead_worker_are_released)
     ck_assert_uint_eq(choose(1)->state->holders, 1);
     shared_add(&connection->peer->state->active, 1); /* this process still runs, so it decrements the count, too */
     upstream_discard(connection);
-    stop();
+    close_pools();
 }
 END_TEST
 
@@ -286,7 +286,7 @@ START_TEST(concurrent_requests_retry_one_by_one)
     int error;
 
     open_servers(BALANCE_ROUND_ROBIN, MOST);
-    start();
+    open_pools();
     for (;; count++) {
         struct upstream_peer *peer = upstream_choose(groups[0], &choice, &error);
 
@@ -298,7 +298,7 @@ START_TEST(concurrent_requests_retry_one_by_one)
     ck_assert_int_eq(error, -EBUSY);
     ck_assert_uint_eq(count, LIMIT_UPSTREAM_TRIES);
     ck_assert(!upstream_has_another(groups[0], &choice));
-    stop();
+    close_pools();
 }
 END_TEST
 
@@ -317,27 +317,27 @@ START_TEST(recovered_server_starts_slowly)
 
     open_servers(BALANCE_ROUND_ROBIN, 2);
     servers[0].slow_start_ms = 10000;
-    start();
+    open_pools();
     ck_assert_uint_eq(share_of(1, 100), 50);
     peer = find(0, 1);
     upstream_peer_failed(peer);
-    pass(10000);
+    advance_clock(10000);
     ck_assert(is_chosen(0, 1));
     upstream_peer_succeeded(peer);
     ck_assert_uint_le(share_of(1, 100), 2);
-    pass(5000); /* slow start: half its weight, which is one third of the total */
+    advance_clock(5000); /* slow start: half its weight, which is one third of the total */
     ck_assert_uint_ge(share_of(1, 300), 95);
     ck_assert_uint_le(share_of(1, 300), 105);
-    pass(5000);
+    advance_clock(5000);
     ck_assert_uint_ge(share_of(1, 100), 49);
-    stop();
+    close_pools();
 }
 END_TEST
 
 START_TEST(least_time_is_chosen)
 {
     open_servers(BALANCE_LEAST_TIME_HEADER, 3);
-    start();
+    open_pools();
     for (unsigned i = 0; i < 3; i++) /* a server without a measured time is chosen first */
         upstream_peer_count_time(choose(0), 1000 * (3 - i), UINT64_MAX);
     ck_assert_int_eq(chosen_number(0), 3);
@@ -346,7 +346,7 @@ START_TEST(least_time_is_chosen)
         upstream_peer_count_time(choose(0), 9000, UINT64_MAX); /* the average of the chosen server grows */
     ck_assert(is_chosen(0, chosen_number(0)));
     ck_assert_uint_gt(choose(0)->state->header_us, 3000);
-    stop();
+    close_pools();
 }
 END_TEST
 
@@ -357,7 +357,7 @@ START_TEST(route_selects_its_server)
     int error;
 
     open_servers(BALANCE_ROUND_ROBIN, 3);
-    start();
+    open_pools();
     peer = find(0, 2);
     for (int i = 0; i < 6; i++) {
         choice = (struct upstream_choice){.route = str_from(peer->route)};
@@ -369,7 +369,7 @@ START_TEST(route_selects_its_server)
     ck_assert_str_ne(upstream_choose(groups[1], &choice, &error)->name, peer->name);
     choice = (struct upstream_choice){.route = STR("nobody's")};
     ck_assert_ptr_nonnull(upstream_choose(groups[0], &choice, &error));
-    stop();
+    close_pools();
 }
 END_TEST
 
@@ -382,17 +382,17 @@ START_TEST(unused_targets_are_replaced)
     int error = 0;
 
     open_servers(BALANCE_ROUND_ROBIN, 1);
-    start();
+    open_pools();
     held = upstream_pool_target(pools[0], STR("10.1.0.1"), 80, &error);
     ck_assert_int_eq(connect_to(upstream_choose(held, &choice, &error), &connection), 0);
     for (int i = 0; i < LIMIT_UPSTREAM_TARGETS + 50; i++) {
-        pass(1);
+        advance_clock(1);
         snprintf(text, sizeof(text), "10.2.%d.%d", i / 250, i % 250);
         ck_assert_ptr_nonnull(upstream_pool_target(pools[0], str_from(text), 80, &error));
     }
     ck_assert_ptr_eq(upstream_pool_target(pools[0], STR("10.1.0.1"), 80, &error), held); /* still in use */
     upstream_discard(connection);
-    stop();
+    close_pools();
 }
 END_TEST
 

@@ -14,7 +14,7 @@ import struct
 import time
 
 import pytest
-from kit import endings, http1, server as server_kit, site as site_kit, tls_end
+from kit import disconnections, http1, server as server_kit, site as site_kit, tls_end
 from kit.lifetime import wait_for
 
 CONNECTIONS = int(os.environ.get('SLUICE_ENDINGS', '10000'))
@@ -25,15 +25,15 @@ CLONE_NEWNET, SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x40000000, 0x8913, 0x8914, 1
 
 @pytest.fixture(scope='module')
 def files(base):
-    folder = base / 'endings'
+    folder = base / 'disconnections'
     folder.mkdir()
-    endings.make_files(str(folder), THREADS)
+    disconnections.make_files(str(folder), THREADS)
     return str(folder), site_kit.make_file(str(folder / 'two'), 2 << 20)
 
 
 @pytest.fixture
-def begin(files, certificate, tmp_path, loop):
-    """begin(**http) -> a running server; `.ports` has its ports by transport."""
+def start_server(files, certificate, tmp_path, loop):
+    """start_server(**http) -> a running server; `.ports` has its ports by transport."""
     made = []
 
     def starter(command_prefix=(), **http):
@@ -75,7 +75,7 @@ def read_slowly(client, length):
     """Reads a body with pauses, so that all buffers fill up; returns its SHA-256."""
     digest, left = hashlib.sha256(), length
     while left:
-        piece = client.take(min(left, 65536))
+        piece = client.read_exactly(min(left, 65536))
         digest.update(piece)
         left -= len(piece)
         if left % (1 << 18) < 65536:
@@ -84,9 +84,9 @@ def read_slowly(client, length):
 
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
-def test_rule_15_orderly_close(tiny_send_buffers, begin, files, transport):
+def test_rule_15_orderly_close(tiny_send_buffers, start_server, files, transport):
     """With a slow reader and a small send buffer, all bytes arrive, followed by close_notify and FIN."""
-    server = begin()
+    server = start_server()
     client = http1.connect(server.ports[transport], 'own' if transport == 'user' else 'plain', timeout=60 * server_kit.PATIENCE,
                            **({'receive_buffer': 4096} if transport == 'user' else {}))
     client.send('GET /two HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
@@ -99,21 +99,21 @@ def test_rule_15_orderly_close(tiny_send_buffers, begin, files, transport):
 
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
-def test_rule_13_file_truncated_while_sent(begin, files, transport):
+def test_rule_13_file_truncated_while_sent(start_server, files, transport):
     """A file is truncated while it is sent: the response is short, and the client can detect that."""
-    server = begin()
-    mix = endings.Mix(server.ports[transport], transport == 'user', files[0], 0)
-    mix.truncated()
+    server = start_server()
+    clients = disconnections.DisconnectingClients(server.ports[transport], transport == 'user', files[0], 0)
+    clients.truncated()
     row = server.access_for('/cut0')[-1]
-    assert row['status'] == '200' and int(row['body_bytes_sent']) < endings.BIG
+    assert row['status'] == '200' and int(row['body_bytes_sent']) < disconnections.BIG
     assert 'a file was truncated while it was sent' in server.errors()
-    mix.normal()
+    clients.normal()
 
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
-def test_rule_15_quit_completes_responses(tiny_send_buffers, begin, files, transport):
+def test_rule_15_quit_completes_responses(tiny_send_buffers, start_server, files, transport):
     """After QUIT the server completes the responses to slow readers, closes each connection in good order, and ends."""
-    server = begin()
+    server = start_server()
     clients = []
     for _ in range(3):
         client = http1.connect(server.ports[transport], 'own' if transport == 'user' else 'plain', timeout=60 * server_kit.PATIENCE)
@@ -128,28 +128,28 @@ def test_rule_15_quit_completes_responses(tiny_send_buffers, begin, files, trans
 
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
-def test_rule_15_term_closes_at_once(begin, files, transport):
+def test_rule_15_term_closes_at_once(start_server, files, transport):
     """TERM does not wait for slow readers; over TLS, the interrupted responses end without close_notify."""
-    server = begin(send_timeout='10m')
-    mix = endings.Mix(server.ports[transport], transport == 'user', files[0], 0)
-    streams = [mix.open(receive_buffer=16384) for _ in range(20)]
+    server = start_server(send_timeout='10m')
+    clients = disconnections.DisconnectingClients(server.ports[transport], transport == 'user', files[0], 0)
+    streams = [clients.open(receive_buffer=16384) for _ in range(20)]
     for stream in streams:
-        mix.ask(stream, '/big')
-    heads = [mix.head(stream) for stream in streams]
+        clients.send_request(stream, '/big')
+    heads = [clients.head(stream) for stream in streams]
     server.process.send_signal(signal.SIGTERM)
     assert server.process.wait(20 * server_kit.PATIENCE) == 0
     for stream, (length, got) in zip(streams, heads):
-        more, how = endings.read_to_end(stream)
+        more, how = disconnections.read_to_end(stream)
         assert got + more < length
         assert how != 'orderly' or transport == 'plain'
         stream.close()
 
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
-def test_rule_15_resources_of_10000_connections_are_released(begin, files, transport):
+def test_rule_15_resources_of_10000_connections_are_released(start_server, files, transport):
     """Ten thousand connections with ten kinds of end: afterwards the worker holds none of their descriptors and memory."""
-    server = begin(**endings.SETTINGS)
-    endings.check_for_leaks(server, server.ports[transport], transport == 'user', files[0], CONNECTIONS, THREADS, parts=6)
+    server = start_server(**disconnections.SETTINGS)
+    disconnections.check_for_leaks(server, server.ports[transport], transport == 'user', files[0], CONNECTIONS, THREADS, parts=6)
 
 
 def forget(path):
@@ -159,9 +159,9 @@ def forget(path):
 
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
-def test_rule_17_more_uncached_bodies_than_threads(begin, files, transport):
+def test_rule_17_more_uncached_bodies_than_threads(start_server, files, transport):
     """A hundred concurrent requests for ranges of a file outside the page cache; small responses in between are served."""
-    server = begin()
+    server = start_server()
     path = os.path.join(files[0], 'two')
     with open(path, 'rb') as stream:
         whole = stream.read()
@@ -171,19 +171,19 @@ def test_rule_17_more_uncached_bodies_than_threads(begin, files, transport):
         forget(path)
         for number, reader in enumerate(readers):
             reader.send(f'GET /two HTTP/1.1\r\nHost: localhost\r\nRange: bytes={number * 20000}-{number * 20000 + 99999}\r\n\r\n')
-        assert small.get('/small').body == endings.SMALL
+        assert small.get('/small').body == disconnections.SMALL
         for number, reader in enumerate(readers):
             answer = reader.read()
             assert answer.status == 206 and answer.body == whole[number * 20000:number * 20000 + 100000]
-        assert small.get('/small').body == endings.SMALL, attempt
+        assert small.get('/small').body == disconnections.SMALL, attempt
     for client in (small, *readers):
         client.close()
 
 
 @pytest.mark.parametrize('transport', TRANSPORTS)
-def test_rule_17_uncached_bodies_without_descriptors(begin, files, transport):
+def test_rule_17_uncached_bodies_without_descriptors(start_server, files, transport):
     """The descriptors are exhausted while bodies are sent: these are completed, and the server accepts connections again afterwards."""
-    server = begin(command_prefix=['prlimit', '--nofile=40'], open_file_cache='off')
+    server = start_server(command_prefix=['prlimit', '--nofile=40'], open_file_cache='off')
 
     def status(path):
         """The status of a response on a new connection; None if the server closes the connection instead."""
@@ -218,7 +218,7 @@ def test_rule_17_uncached_bodies_without_descriptors(begin, files, transport):
     assert server.workers() == worker, 'the worker has not been replaced'
 
 
-class Cut:
+class FailingStream:
     """A stream whose recv raises the exception of some Python versions for an end without close_notify."""
     def __init__(self, kind, number, reason, ragged):
         self.error = kind(number, reason)
@@ -231,8 +231,8 @@ class Cut:
 @pytest.mark.parametrize('kind, number', [(ssl.SSLError, ssl.SSL_ERROR_SSL), (ssl.SSLEOFError, ssl.SSL_ERROR_EOF)])
 def test_missing_close_notify_raises_ssl_eof_error(kind, number):
     with pytest.raises(ssl.SSLEOFError):
-        tls_end.receive(Cut(kind, number, 'UNEXPECTED_EOF_WHILE_READING', False))
-    assert tls_end.receive(Cut(ssl.SSLError, ssl.SSL_ERROR_SSL, 'UNEXPECTED_EOF_WHILE_READING', True)) == b''
+        tls_end.receive(FailingStream(kind, number, 'UNEXPECTED_EOF_WHILE_READING', False))
+    assert tls_end.receive(FailingStream(ssl.SSLError, ssl.SSL_ERROR_SSL, 'UNEXPECTED_EOF_WHILE_READING', True)) == b''
     with pytest.raises(ssl.SSLError, match='BAD_RECORD_MAC') as fault:
-        tls_end.receive(Cut(ssl.SSLError, ssl.SSL_ERROR_SSL, 'BAD_RECORD_MAC', True))
+        tls_end.receive(FailingStream(ssl.SSLError, ssl.SSL_ERROR_SSL, 'BAD_RECORD_MAC', True))
     assert not isinstance(fault.value, ssl.SSLEOFError)

@@ -158,7 +158,7 @@ long __wrap_syscall(long number, ...)
     return 0;
 }
 
-static bool begin(int index)
+static bool set_up(int index)
 {
     if (!open_loop(&loop, index))
         return false;
@@ -204,7 +204,7 @@ static void send_all(void)
 /* No page is in the page cache. */
 START_TEST(rule_17_file_not_in_page_cache)
 {
-    if (!begin(_i))
+    if (!set_up(_i))
         return;
     send_all();
     ck_assert_int_eq(disk.waited, 0);
@@ -215,7 +215,7 @@ END_TEST
 /* All pages are in the page cache, so no helper is used. */
 START_TEST(rule_17_file_in_page_cache)
 {
-    if (!begin(_i))
+    if (!set_up(_i))
         return;
     memset(disk.hot, true, sizeof(disk.hot));
     send_all();
@@ -235,7 +235,7 @@ enum { HOLES = sizeof(holes) / sizeof(holes[0]) };
 /* Pages are missing in the middle of a window, so a check of its first and last page would not notice them. */
 START_TEST(rule_17_some_pages_missing)
 {
-    if (!begin(_i / HOLES))
+    if (!set_up(_i / HOLES))
         return;
     memset(disk.hot, true, sizeof(disk.hot));
     for (int i = 0; i < holes[_i % HOLES].count; i++)
@@ -249,7 +249,7 @@ END_TEST
 /* A file that waits for an iteration with bytes left is probed once, in its turn. */
 START_TEST(rule_17_waiting_file_is_not_probed)
 {
-    if (!begin(_i))
+    if (!set_up(_i))
         return;
     memset(disk.hot, true, sizeof(disk.hot));
     sink = open_sink();
@@ -270,7 +270,7 @@ END_TEST
 /* Without cachestat(2) the loop does not wait for a file that was never read. */
 START_TEST(rule_17_loop_without_cachestat_does_not_wait)
 {
-    if (!begin(_i))
+    if (!set_up(_i))
         return;
     disk.knows_cachestat = false;
     send_all();
@@ -282,7 +282,7 @@ END_TEST
 /* The pages are dropped while the sink is full, so they are read again. */
 START_TEST(rule_17_pages_dropped_after_reading)
 {
-    if (!begin(_i))
+    if (!set_up(_i))
         return;
     disk.busy = true;
     send_all();
@@ -297,7 +297,7 @@ END_TEST
  */
 START_TEST(rule_17_no_pages_are_cached)
 {
-    if (!begin(_i))
+    if (!set_up(_i))
         return;
     disk.hopeless = true;
     send_all();
@@ -312,7 +312,7 @@ START_TEST(rule_17_more_than_the_queue_holds)
 {
     static struct probe many[MANY];
 
-    if (!begin(_i))
+    if (!set_up(_i))
         return;
     sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
     for (int i = 0; i < MANY; i++) {

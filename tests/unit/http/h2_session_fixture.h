@@ -1,6 +1,6 @@
 /* Shared by the tests of HTTP/2 sessions: the server, the client, and macros for the expected frames. */
-#ifndef TEST_HTTP_H2_SESSION_BED_H
-#define TEST_HTTP_H2_SESSION_BED_H
+#ifndef TEST_HTTP_H2_SESSION_FIXTURE_H
+#define TEST_HTTP_H2_SESSION_FIXTURE_H
 
 #include "base/limits.h"
 #include "h2_client.h"
@@ -43,7 +43,7 @@ static struct table_server *const server = &client.server;
 #define expect(text) ck_assert_str_eq(h2_client_log(&client), text)
 
 /* Opens the client and checks the server's response to the preface. */
-static inline void start(void)
+static inline void open_session(void)
 {
     memset(big, 'b', sizeof(big) - 1);
     h2_client_open(&client, rows);
@@ -51,7 +51,7 @@ static inline void start(void)
 }
 
 /* Lets time pass, with SESSION_DEADLINE when it is due; as the timer of a connection, it may be up to a second late. */
-static inline void pass(uint64_t ms)
+static inline void advance_clock(uint64_t ms)
 {
     for (uint64_t end = server->clock.monotonic_ms + ms; server->clock.monotonic_ms < end;) {
         server->clock.monotonic_ms += ms < 1000 ? ms : 1000;
@@ -60,7 +60,7 @@ static inline void pass(uint64_t ms)
     }
 }
 
-static inline void stop(void)
+static inline void close_session(void)
 {
     h2_client_check_end(&client);
     h2_client_close(&client);

@@ -1,14 +1,14 @@
 /* A cache store over a temporary directory and a real loop. */
-#ifndef TEST_CACHE_STORE_BED_H
-#define TEST_CACHE_STORE_BED_H
+#ifndef TEST_CACHE_STORE_FIXTURE_H
+#define TEST_CACHE_STORE_FIXTURE_H
 
 #include "base/limits.h"
 #include "cache/cache_store.h"
-#include "room.h"
+#include "cache_fixture.h"
 
 #include <unistd.h>
 
-static struct room room;
+static struct cache_fixture fixture;
 static struct loop loop;
 static struct log quiet;
 static struct buffer diagnostics;
@@ -23,14 +23,14 @@ static void log_line(void *owner, enum log_level level, struct str line)
 }
 
 /* Opens a store over the existing directory, like a starting server. */
-static void begin(void)
+static void open_store(void)
 {
     struct clock now;
 
     clock_read(&now);
     quiet = (struct log){.level = LOG_INFO, .sink = log_line};
     ck_assert_int_eq(loop_open(&loop, "epoll", &quiet), 0);
-    conf = (struct cache_conf){.name = STR("one"), .path = str_from(room.path), .directory = room.directory,
+    conf = (struct cache_conf){.name = STR("one"), .path = str_from(fixture.path), .directory = fixture.directory,
                                .max_size = UINT64_MAX, .inactive_ms = 600000, .files_at_once = 10, .pause_ms = 1,
                                .step_ms = 100, .zone = cache_zone_create(128 * 1024, (uint64_t)now.wall_ms * 1000)};
     store = cache_store_create(&loop, &quiet, &conf, 0);
@@ -46,22 +46,22 @@ static void turn_for(unsigned ms)
 }
 
 /* Runs the loop until at most `left` operations are in flight: those of the cache manager, its timer or its step. */
-static void settle_to(unsigned left)
+static void finish_tasks_to(unsigned left)
 {
     for (unsigned i = 0; i < 2000 && loop.in_flight > left; i++)
         ck_assert_int_ge(loop_run_iteration(&loop, loop.clock.monotonic_ms + 5), 0);
     ck_assert_uint_le(loop.in_flight, left);
 }
 
-static void settle(void)
+static void finish_tasks(void)
 {
-    settle_to(1);
+    finish_tasks_to(1);
 }
 
-static void finish(void)
+static void close_store(void)
 {
     cache_store_stop(store);
-    settle_to(0);
+    finish_tasks_to(0);
     cache_store_destroy(store);
     loop_close(&loop);
     cache_zone_destroy(conf.zone);
@@ -75,7 +75,7 @@ static void found(struct cache_lookup *lookup, struct cache_entry *entry)
 }
 
 /* Returns the entry, or NULL. */
-static struct cache_entry *get(const char *key)
+static struct cache_entry *look_up(const char *key)
 {
     struct cache_lookup lookup = {.found = found};
     bool pending;
@@ -90,7 +90,7 @@ static struct cache_entry *get(const char *key)
 
 static void check_is(const char *key, const char *head, struct str body)
 {
-    struct cache_entry *entry = get(key);
+    struct cache_entry *entry = look_up(key);
     char *read_back = malloc(body.length + 1);
 
     ck_assert_msg(entry != NULL, "%s is not stored", key);
@@ -108,7 +108,7 @@ static void check_is(const char *key, const char *head, struct str body)
     cache_entry_unref(entry);
 }
 
-static struct cache_fill *fill(const char *key)
+static struct cache_fill *begin_fill(const char *key)
 {
     struct cache_origin origin = {.since = cache_zone_sequence(conf.zone)};
     struct cache_fill *made;
@@ -119,13 +119,13 @@ static struct cache_fill *fill(const char *key)
     return made;
 }
 
-static void put(const char *key, const char *head, struct str body)
+static void store_response(const char *key, const char *head, struct str body)
 {
-    struct cache_fill *made = fill(key);
+    struct cache_fill *made = begin_fill(key);
 
     cache_fill_add(made, body);
     cache_fill_end(made, str_from(head));
-    settle();
+    finish_tasks();
 }
 
 static bool was_logged(const char *text)

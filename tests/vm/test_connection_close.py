@@ -8,7 +8,7 @@ import signal
 import kernel
 import pytest
 from conftest import wait_for_self_tests
-from kit import endings, http1, server as server_kit
+from kit import disconnections, http1, server as server_kit
 
 CONNECTIONS = 60                            # per loop and half: each of the ten kinds of end six times
 THREADS, BODY = 4, 96 << 10                 # more than ssl_ktls_threshold
@@ -17,7 +17,7 @@ SUITE = ['TLS_AES_128_GCM_SHA256']
 
 @pytest.fixture(scope='module')
 def files(www):
-    endings.make_files(www['folder'], THREADS, BODY)
+    disconnections.make_files(www['folder'], THREADS, BODY)
     return www
 
 
@@ -30,8 +30,8 @@ def small_send_buffers():
 
 
 @pytest.fixture
-def begin(files, certificate, tmp_path, loop):
-    """begin(**http) -> (a running server, its port)."""
+def start_server(files, certificate, tmp_path, loop):
+    """start_server(**http) -> (a running server, its port)."""
     made = []
 
     def starter(**http):
@@ -48,18 +48,18 @@ def begin(files, certificate, tmp_path, loop):
         server.stop()
 
 
-def test_rule_13_file_truncated_while_sent(begin, files):
-    server, port = begin()
+def test_rule_13_file_truncated_while_sent(start_server, files):
+    server, port = start_server()
     before = kernel.counters()['TlsTxSw']
-    endings.Mix(port, True, files['folder'], 0).truncated()
+    disconnections.DisconnectingClients(port, True, files['folder'], 0).truncated()
     assert kernel.counters()['TlsTxSw'] == before + 1, 'the kernel encrypted'
     assert 'a file was truncated while it was sent' in server.errors()
     assert server.access_for('/cut0')[-1]['tls_path'] == 'ktls-sendfile'
 
 
-def test_rule_15_quit_completes_responses(begin, files):
+def test_rule_15_quit_completes_responses(start_server, files):
     """QUIT while the kernel sends: each response is complete and followed by close_notify, then the server ends."""
-    server, port = begin()
+    server, port = start_server()
     before = kernel.counters()['TlsTxSw']
     clients = []
     for _ in range(3):
@@ -69,31 +69,31 @@ def test_rule_15_quit_completes_responses(begin, files):
     assert kernel.counters()['TlsTxSw'] == before + 3, 'all connections are promoted'
     server.process.send_signal(signal.SIGQUIT)
     for client, length in clients:
-        assert hashlib.sha256(client.take(length)).hexdigest() == files['1m']
+        assert hashlib.sha256(client.read_exactly(length)).hexdigest() == files['1m']
         assert client.at_end() and client.stream.closed, 'close_notify was received'
         client.close()
     assert server.process.wait(20 * server_kit.PATIENCE) == 0
 
 
-def test_rule_15_term_closes_at_once(begin, files):
-    server, port = begin(send_timeout='10m')
-    mix = endings.Mix(port, True, files['folder'], 0)
-    streams = [mix.open(receive_buffer=16384) for _ in range(5)]
+def test_rule_15_term_closes_at_once(start_server, files):
+    server, port = start_server(send_timeout='10m')
+    clients = disconnections.DisconnectingClients(port, True, files['folder'], 0)
+    streams = [clients.open(receive_buffer=16384) for _ in range(5)]
     for stream in streams:
-        mix.ask(stream, '/big')
-    heads = [mix.head(stream) for stream in streams]
+        clients.send_request(stream, '/big')
+    heads = [clients.head(stream) for stream in streams]
     server.process.send_signal(signal.SIGTERM)
     assert server.process.wait(20 * server_kit.PATIENCE) == 0
     for stream, (length, got) in zip(streams, heads):
-        more, how = endings.read_to_end(stream)
+        more, how = disconnections.read_to_end(stream)
         assert got + more < length and how != 'orderly', how
         stream.close()
 
 
-def test_rule_15_resources_of_hundreds_are_released(begin, files):
-    server, port = begin(**endings.SETTINGS)
+def test_rule_15_resources_of_hundreds_are_released(start_server, files):
+    server, port = start_server(**disconnections.SETTINGS)
     before = kernel.counters()['TlsTxSw']
-    endings.check_for_leaks(server, port, True, files['folder'], CONNECTIONS, THREADS, BODY)
+    disconnections.check_for_leaks(server, port, True, files['folder'], CONNECTIONS, THREADS, BODY)
     after = kernel.counters()
     assert after['TlsTxSw'] - before >= CONNECTIONS * 2 * 6 // 10, 'most connections were promoted, also in the first half'
     assert after['TlsCurrTxSw'] == 0, 'the kernel has released all of them'

@@ -1,4 +1,4 @@
-#include "room.h"
+#include "cache_fixture.h"
 
 #include <fcntl.h>
 #include <ftw.h>
@@ -18,36 +18,37 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
     return remove(path);
 }
 
-void room_open(struct room *room)
+void cache_fixture_open(struct cache_fixture *fixture)
 {
-    snprintf(room->path, sizeof(room->path), "/tmp/sluice-cache-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(room->path));
-    room->directory = (struct cache_directory){.fd = open(room->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+    snprintf(fixture->path, sizeof(fixture->path), "/tmp/sluice-cache-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(fixture->path));
+    fixture->directory = (struct cache_directory){.fd = open(fixture->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
                                                .levels = {1, 2}};
-    ck_assert_int_ge(room->directory.fd, 0);
+    ck_assert_int_ge(fixture->directory.fd, 0);
 }
 
-void room_close(struct room *room)
+void cache_fixture_close(struct cache_fixture *fixture)
 {
-    close(room->directory.fd);
-    ck_assert_int_eq(nftw(room->path, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+    close(fixture->directory.fd);
+    ck_assert_int_eq(nftw(fixture->path, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
-unsigned room_count(const struct room *room)
+unsigned cache_fixture_count(const struct cache_fixture *fixture)
 {
     counted = 0;
-    ck_assert_int_eq(nftw(room->path, count_one, 8, FTW_PHYS), 0);
+    ck_assert_int_eq(nftw(fixture->path, count_one, 8, FTW_PHYS), 0);
     return counted;
 }
 
-struct cache_id room_id(unsigned char hash, uint64_t sequence)
+struct cache_id cache_fixture_id(unsigned char hash, uint64_t sequence)
 {
     return (struct cache_id){.hash = {{hash, 1, 2, 3}}, .sequence = sequence};
 }
 
-uint64_t room_store(struct room *room, const struct cache_id *id, const char *key, const char *head, struct str body)
+uint64_t cache_fixture_store(struct cache_fixture *fixture, const struct cache_id *id, const char *key,
+                             const char *head, struct str body)
 {
-    struct cache_making making = {.directory = &room->directory, .id = *id, .fd = -1};
+    struct cache_making making = {.directory = &fixture->directory, .id = *id, .fd = -1};
     uint64_t size = 0;
 
     ck_assert_int_eq(cache_file_create(&making), 0);
@@ -57,7 +58,7 @@ uint64_t room_store(struct room *room, const struct cache_id *id, const char *ke
     return size;
 }
 
-int room_run(const char *name, const TTest *const *tests, size_t count)
+int cache_fixture_run(const char *name, const TTest *const *tests, size_t count)
 {
     Suite *suite = suite_create(name);
     TCase *cases = tcase_create(name);

@@ -52,7 +52,7 @@ class ReaderThread(threading.Thread):
         try:
             head = self.client.head()
             while len(self.body) < int(head.headers['content-length']):
-                self.body += self.client.take(16384)
+                self.body += self.client.read_exactly(16384)
         except EOFError as error:
             self.error = error
 
@@ -69,7 +69,7 @@ def test_rule_17_uncached_promoted_file_delays_no_other_client(uncached, server_
     nbd_disk, digest = uncached
     server, port = server_on_disk
     client, other = promoted(port), promoted(port)
-    assert client.ask('HEAD', '/cold').status == 200, 'the server opens the file without reading it'
+    assert client.fetch('HEAD', '/cold').status == 200, 'the server opens the file without reading it'
     nbd_disk.allow(0)
     before = nbd_disk.reads
     client.send('GET /cold HTTP/1.1\r\nHost: localhost\r\n\r\n')

@@ -2,8 +2,8 @@
  * The environment of a spool in its tests: a worker that runs submitted operations when the test calls it, and an owner
  * that adds and takes bytes. The value of each byte depends on its position.
  */
-#ifndef TESTS_UNIT_MODULES_SPOOL_BED_H
-#define TESTS_UNIT_MODULES_SPOOL_BED_H
+#ifndef TESTS_UNIT_MODULES_SPOOL_FIXTURE_H
+#define TESTS_UNIT_MODULES_SPOOL_FIXTURE_H
 
 #include "modules/gateway/spool.h"
 
@@ -18,28 +18,28 @@
 /* The worker. Submitted operations wait until the test runs them. */
 
 static struct op *submitted[8];
-static unsigned asked_count;
+static unsigned submitted_count;
 static bool busy, cold;
 static rlim_t disk = RLIM_INFINITY; /* the greatest size of a file, in bytes */
 
-static void ask(struct op *op, enum op_verb verb)
+static void submit_op(struct op *op, enum op_verb verb)
 {
     ck_assert(op_idle(op));
     op->verb = verb;
     op->state = OP_STATE_WAITING;
-    submitted[asked_count++] = op;
+    submitted[submitted_count++] = op;
 }
 
 void worker_offload(struct worker *worker, struct op *op, int (*work)(void *argument), void *argument)
 {
     op->offload.work = work;
     op->offload.argument = argument;
-    ask(op, OP_OFFLOAD);
+    submit_op(op, OP_OFFLOAD);
 }
 
 void worker_timer(struct worker *worker, struct op *op, uint64_t delay_ms)
 {
-    ask(op, OP_TIMER);
+    submit_op(op, OP_TIMER);
 }
 
 /* Sets the limit only during the operation, because the check library also writes files. */
@@ -61,13 +61,13 @@ static int work(struct op *op)
     return result;
 }
 
-static void run(void)
+static void run_first_op(void)
 {
     struct op *op = submitted[0];
     int result = 0;
 
-    ck_assert_uint_gt(asked_count, 0);
-    memmove(submitted, submitted + 1, --asked_count * sizeof(submitted[0]));
+    ck_assert_uint_gt(submitted_count, 0);
+    memmove(submitted, submitted + 1, --submitted_count * sizeof(submitted[0]));
     if (op->verb == OP_OFFLOAD)
         result = work(op);
     op->state = OP_STATE_IDLE;
@@ -76,8 +76,8 @@ static void run(void)
 
 static void run_all(void)
 {
-    while (asked_count > 0)
-        run();
+    while (submitted_count > 0)
+        run_first_op();
 }
 
 int __wrap_spool_file_peek(const struct spool_file *file);
@@ -118,7 +118,7 @@ static void failed(void *owner, const char *doing, int error)
     failed_with = error;
 }
 
-static struct spool_settings plan(void)
+static struct spool_settings default_settings(void)
 {
     return (struct spool_settings){.memory = 1000, .block = 300, .file_max = 1 << 20, .directory = str_from(directory)};
 }
@@ -143,7 +143,7 @@ static void close_spool(void)
     run_all();
 }
 
-static void give(size_t count)
+static void append_bytes(size_t count)
 {
     char bytes[8000];
     for (size_t i = 0; i < count; i++)
@@ -182,7 +182,7 @@ static void look_at_lent(void)
     lent = (struct chunk){.kind = CHUNK_BYTES};
 }
 
-static int take(unsigned accept, size_t room)
+static int read_chunk(unsigned accept, size_t room)
 {
     int result;
 
@@ -199,10 +199,10 @@ static void take_all(unsigned accept)
 {
     int result;
 
-    while ((result = take(accept, 700)) != 0) {
-        ck_assert(result == 1 || (result == -EAGAIN && asked_count > 0));
+    while ((result = read_chunk(accept, 700)) != 0) {
+        ck_assert(result == 1 || (result == -EAGAIN && submitted_count > 0));
         if (result < 0)
-            run();
+            run_first_op();
     }
     ck_assert_uint_eq(taken, given);
 }

@@ -58,7 +58,7 @@ def read_to_end(stream):
         got += len(piece)
 
 
-class Mix:
+class DisconnectingClients:
     """The connections of one thread to one server. Their ends vary, in an order that is the same in every run."""
 
     def __init__(self, port, secure, folder, number, body=BODY):
@@ -85,7 +85,7 @@ class Mix:
             sock = self.context.wrap_socket(sock, server_hostname='localhost', suppress_ragged_eofs=False)
         return sock
 
-    def ask(self, stream, target, *headers):
+    def send_request(self, stream, target, *headers):
         stream.sendall('\r\n'.join([f'GET {target} HTTP/1.1', 'Host: localhost', *headers, '', '']).encode())
 
     def head(self, stream):
@@ -99,7 +99,7 @@ class Mix:
         assert head.startswith(b'HTTP/1.1 200 '), head
         return int(head.lower().partition(b'content-length: ')[2].split(b'\r\n')[0]), len(rest)
 
-    def take(self, stream, left):
+    def read_exactly(self, stream, left):
         while left:
             piece = stream.recv(min(left, 65536))
             assert piece, f'{left} bytes are missing'
@@ -108,7 +108,7 @@ class Mix:
     def normal(self):
         """Requests with Connection: close; the response is complete and the connection ends in good order."""
         stream = self.open()
-        self.ask(stream, '/body', 'Connection: close')
+        self.send_request(stream, '/body', 'Connection: close')
         length, got = self.head(stream)
         more, how = read_to_end(stream)
         assert (length, got + more, how) == (self.body, self.body, 'orderly'), (length, got + more, how)
@@ -118,14 +118,14 @@ class Mix:
         """Receives two responses on one connection and closes it."""
         stream = self.open()
         for target in ('/small', '/body'):
-            self.ask(stream, target)
+            self.send_request(stream, target)
             length, got = self.head(stream)
-            self.take(stream, length - got)
+            self.read_exactly(stream, length - got)
         stream.close()
 
     def reset_in_body(self):
         stream = self.open()
-        self.ask(stream, '/big')
+        self.send_request(stream, '/big')
         self.head(stream)
         reset_at_close(stream)
         stream.close()
@@ -142,7 +142,7 @@ class Mix:
     def half_closed(self):
         """Shuts down its sending side after the request, and receives the complete response."""
         stream = self.open()
-        self.ask(stream, '/body')
+        self.send_request(stream, '/body')
         socket.socket.shutdown(stream, socket.SHUT_WR)
         length, got = self.head(stream)
         more, how = read_to_end(stream)
@@ -153,7 +153,7 @@ class Mix:
         """Truncates the file while the server sends it: the client must be able to detect that the response is incomplete."""
         os.truncate(self.cut_path, BIG)
         stream = self.open(receive_buffer=16384)
-        self.ask(stream, f'/cut{self.number}', 'Connection: close')
+        self.send_request(stream, f'/cut{self.number}', 'Connection: close')
         length, got = self.head(stream)
         os.truncate(self.cut_path, 4096)
         open_window(stream)
@@ -169,15 +169,15 @@ class Mix:
     def not_reading(self):
         """Requests a large file and reads nothing."""
         stream = self.open(receive_buffer=4096)
-        self.ask(stream, '/big')
+        self.send_request(stream, '/big')
         self.expect_server_close(stream)
 
     def lingering(self):
         """Receives the response and does not close."""
         stream = self.open()
-        self.ask(stream, '/body', 'Connection: close')
+        self.send_request(stream, '/body', 'Connection: close')
         length, got = self.head(stream)
-        self.take(stream, length - got)
+        self.read_exactly(stream, length - got)
         self.expect_server_close(stream)
 
     ENDINGS = (normal, keep_alive, reset_in_body, reset_in_handshake, closed_at_once, half_closed, truncated, silent, not_reading, lingering)
@@ -206,22 +206,22 @@ class Mix:
 
 def run_mix(port, secure, folder, count, threads, body=BODY):
     """Runs `count` connections in `threads` threads and raises the first failure. Returns the number of connections for each end."""
-    mixes = [Mix(port, secure, folder, number, body) for number in range(threads)]
+    all_clients = [DisconnectingClients(port, secure, folder, number, body) for number in range(threads)]
     faults = []
 
-    def run(mix):
+    def run(clients):
         try:
-            mix.run(count // threads)
+            clients.run(count // threads)
         except Exception as fault:  # pylint: disable=broad-except
             faults.append(fault)
-    runners = [threading.Thread(target=run, args=(mix,)) for mix in mixes]
+    runners = [threading.Thread(target=run, args=(clients,)) for clients in all_clients]
     for runner in runners:
         runner.start()
     for runner in runners:
         runner.join()
     if faults:
         raise faults[0]
-    return sum((mix.counts for mix in mixes), collections.Counter())
+    return sum((clients.counts for clients in all_clients), collections.Counter())
 
 
 def descriptors(pid):
@@ -270,7 +270,7 @@ def wait_for_descriptors(pid, before):
 
 
 def check_for_leaks(server, port, secure, folder, count, threads, body=BODY, parts=1):
-    """Runs the mix once as warm-up, then `parts` times, and checks that the worker's descriptors are the same after each part. Memory may
+    """Runs the clients once as warm-up, then `parts` times, and checks that the worker's descriptors are the same after each part. Memory may
     grow in one part that has more concurrent requests than those before it. A leak grows in every part, so the smallest growth is
     compared with the limit."""
     pid, = server.workers()
@@ -281,7 +281,7 @@ def check_for_leaks(server, port, secure, folder, count, threads, body=BODY, par
     files, memory = len(descriptors(pid)), [memory_kib(pid)]
     for _ in range(parts):
         ended = run_mix(port, secure, folder, count // parts, threads, body)
-        assert sum(ended.values()) == count // parts // threads * threads and len(ended) == len(Mix.ENDINGS), ended
+        assert sum(ended.values()) == count // parts // threads * threads and len(ended) == len(DisconnectingClients.ENDINGS), ended
         assert wait_for_descriptors(pid, held) == held, 'all sockets, pipes and other descriptors are closed'
         memory.append(memory_kib(pid))
     assert len(descriptors(pid)) <= files, descriptors(pid)

@@ -1,11 +1,11 @@
-"""The cache in unusual situations: error pages, responses of unknown length above max_size, slow clients, and purges during a fetch."""
+"""Cache entries while they are filled: error responses, responses of unknown length above max_size, slow clients, and purges."""
 import os
 import threading
 
 import pytest
 from kit import server as server_kit
 from kit.lifetime import wait_for
-from test_cache import EXPIRED, HIT, MISS, REVALIDATED, STALE, Scripted, ask, stored
+from test_cache import EXPIRED, HIT, MISS, REVALIDATED, STALE, Scripted, fetch, stored
 
 HUGE = b'x' * 16_000_000    # more than the socket buffers take
 SOON = 'Cache-Control: max-age=60, stale-while-revalidate=100\nAge: 70'
@@ -77,12 +77,12 @@ def test_cached_error_uses_error_page(client, upstream, path, output, how):
     age = '70' if how == REVALIDATED else '0'
     upstream.answers[target] = f'Status: 404\nCache-Control: max-age=60, stale-if-error=100\nAge: {age}{output}'
     upstream.answers[caught] = 'Status: 304\nETag: "a"'
-    assert ask(client, target).body == f'{target} 1'.encode()
-    wait_for(lambda: ask(client, target, 'Cache-Control: only-if-cached, max-stale').status == 404, 'it is stored')
-    answer = ask(client, caught)
+    assert fetch(client, target).body == f'{target} 1'.encode()
+    wait_for(lambda: fetch(client, target, 'Cache-Control: only-if-cached, max-stale').status == 404, 'it is stored')
+    answer = fetch(client, caught)
     assert (answer.status, answer.body, answer.headers['x-cache']) == (404, b'page', how)
     assert len(upstream.requests_of(caught)) == (how == REVALIDATED)
-    assert ask(client, target, 'Cache-Control: max-stale').body == f'{target} 1'.encode()
+    assert fetch(client, target, 'Cache-Control: max-stale').body == f'{target} 1'.encode()
 
 
 def test_endless_response_is_not_stored(client, served, upstream, path):
@@ -91,27 +91,27 @@ def test_endless_response_is_not_stored(client, served, upstream, path):
     target = path('/small/')
     more, first, piece = threading.Event(), threading.Event(), b'x' * 65536
 
-    def say(talk):
-        talk.read_body()
-        talk.send('HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n')
+    def respond(peer):
+        peer.read_body()
+        peer.send('HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n')
         for number in range(16):
-            talk.send(b'%x\r\n%s\r\n' % (len(piece), piece))
+            peer.send(b'%x\r\n%s\r\n' % (len(piece), piece))
             if number == 12 and not first.is_set():
                 first.set()
                 more.wait(20 * server_kit.PATIENCE)
-        talk.send('0\r\n\r\n')
+        peer.send('0\r\n\r\n')
         return True
-    upstream.answers[target] = say
+    upstream.answers[target] = respond
     client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
     assert client.head().status == 200
     other = served.connect(promoted=False)
     # Thirteen pieces exceed max_size: the fill lock has been released, although the response is not complete.
     for _ in range(13):
-        client.take(int(client.line(), 16) + 2)
-    assert ask(other, target).body == piece * 16
+        client.read_exactly(int(client.line(), 16) + 2)
+    assert fetch(other, target).body == piece * 16
     more.set()
     client.chunked()
-    assert ask(other, target).headers['x-cache'] == MISS
+    assert fetch(other, target).headers['x-cache'] == MISS
     other.close()
 
 
@@ -122,22 +122,22 @@ def test_slow_client_does_not_hold_the_fill_lock(client, served, upstream, path,
     arrived, go = threading.Event(), threading.Event()
     first = how == 'it stands elsewhere'
 
-    def say(talk):
+    def respond(peer):
         if not first and len(upstream.requests_of(target)) == 1:
-            return upstream.send_response(talk, 'Cache-Control: max-age=60, stale-if-error=1\nAge: 70\nETag: "a"', HUGE)
+            return upstream.send_response(peer, 'Cache-Control: max-age=60, stale-if-error=1\nAge: 70\nETag: "a"', HUGE)
         arrived.set()
         assert go.wait(20 * server_kit.PATIENCE)
-        return upstream.send_response(talk, 'X-Accel-Redirect: /huge/file' if first else 'Status: 304\nETag: "a"\nCache-Control: max-age=60', b'')
-    upstream.answers[target] = say
+        return upstream.send_response(peer, 'X-Accel-Redirect: /huge/file' if first else 'Status: 304\nETag: "a"\nCache-Control: max-age=60', b'')
+    upstream.answers[target] = respond
     if not first:
-        assert ask(client, target).body == HUGE
-        wait_for(lambda: ask(client, target, 'Cache-Control: only-if-cached, max-stale').status == 200, 'it is stored')
+        assert fetch(client, target).body == HUGE
+        wait_for(lambda: fetch(client, target, 'Cache-Control: only-if-cached, max-stale').status == 200, 'it is stored')
     client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
     assert arrived.wait(20 * server_kit.PATIENCE)
     other = served.connect(promoted=False)
     other.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
     third = served.connect(promoted=False)
-    assert ask(third, '/page.html').body == b'page'     # the response proves that the worker has processed the request of `other`
+    assert fetch(third, '/page.html').body == b'page'     # the response proves that the worker has processed the request of `other`
     go.set()
     assert client.head().status == 200
     assert other.read().body == HUGE
@@ -149,23 +149,23 @@ def test_fetch_begun_before_a_purge_is_not_stored(client, served, upstream, path
     target = path('/purge/')
     arrived, go = threading.Event(), threading.Event()
 
-    def say(talk):
+    def respond(peer):
         if len(upstream.requests_of(target)) > 1:
-            return upstream.send_response(talk, 'Cache-Control: max-age=60', b'new')
+            return upstream.send_response(peer, 'Cache-Control: max-age=60', b'new')
         arrived.set()
         assert go.wait(20 * server_kit.PATIENCE)
-        return upstream.send_response(talk, 'Cache-Control: max-age=60', b'old')
-    upstream.answers[target] = say
+        return upstream.send_response(peer, 'Cache-Control: max-age=60', b'old')
+    upstream.answers[target] = respond
     client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
     assert arrived.wait(20 * server_kit.PATIENCE)
     other = served.connect(promoted=False)
-    assert ask(other, target, method='PURGE').status == 404
+    assert fetch(other, target, method='PURGE').status == 404
     go.set()
     assert client.read().body == b'old'
-    answer = ask(client, target)
+    answer = fetch(client, target)
     while answer.headers['x-cache'] != HIT:     # a response may be stored after it was sent
         assert answer.body == b'new'
-        answer = ask(client, target)
+        answer = fetch(client, target)
     assert answer.body == b'new'
     other.close()
 
@@ -175,23 +175,23 @@ def test_fetch_begun_before_an_unsafe_method_is_not_stored(client, served, upstr
     target = path()
     arrived, go = threading.Event(), threading.Event()
 
-    def say(talk):
-        if talk.request.method == 'POST' or len(upstream.requests_of(target)) > 2:
-            return upstream.send_response(talk, 'Cache-Control: max-age=60\nVary: X-V', b'new')
+    def respond(peer):
+        if peer.request.method == 'POST' or len(upstream.requests_of(target)) > 2:
+            return upstream.send_response(peer, 'Cache-Control: max-age=60\nVary: X-V', b'new')
         arrived.set()
         assert go.wait(20 * server_kit.PATIENCE)
-        return upstream.send_response(talk, 'Cache-Control: max-age=60\nVary: X-V', b'old')
-    upstream.answers[target] = say
+        return upstream.send_response(peer, 'Cache-Control: max-age=60\nVary: X-V', b'old')
+    upstream.answers[target] = respond
     client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\nX-V: 1\r\n\r\n')
     assert arrived.wait(20 * server_kit.PATIENCE)
     other = served.connect(promoted=False)
-    assert ask(other, target, method='POST').status == 200
+    assert fetch(other, target, method='POST').status == 200
     go.set()
     assert client.read().body == b'old'
-    answer = ask(client, target, 'X-V: 1')
+    answer = fetch(client, target, 'X-V: 1')
     while answer.headers['x-cache'] != HIT:
         assert answer.body == b'new'
-        answer = ask(client, target, 'X-V: 1')
+        answer = fetch(client, target, 'X-V: 1')
     assert answer.body == b'new'
     other.close()
 
@@ -201,10 +201,10 @@ def test_background_update_uses_the_parents_location(client, served, upstream, p
     ends."""
     target = path('/away/')
     upstream.answers[target] = SOON
-    assert ask(client, target).headers['x-cache'] == MISS
+    assert fetch(client, target).headers['x-cache'] == MISS
     stored(client, target)
-    assert ask(client, target).headers['x-cache'] == STALE
+    assert fetch(client, target).headers['x-cache'] == STALE
     wait_for(lambda: len(upstream.requests_of(target)) >= 2, 'the update')
     other = '/same/?of=' + target[len('/away/'):]
     upstream.answers[other] = 'Cache-Control: max-age=60'
-    wait_for(lambda: ask(client, other).headers['x-cache'] == EXPIRED, 'the right to fetch')
+    wait_for(lambda: fetch(client, other).headers['x-cache'] == EXPIRED, 'the right to fetch')
