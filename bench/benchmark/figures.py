@@ -89,6 +89,10 @@ FIGURES = {
     'disk_wait': ('waiting for a disk', '%', count_of('disk_wait', 100), True),
     'steal_ticks': ('steal time', 'ticks', count_of('steal_ticks'), True),
     'readers_rate': ('readers', 'MB/s', count_of('readers_rate', 1e-6), False),
+    'baseline_gap': ('longest gap without an upgrade', 'ms', count_of('baseline_gap', 1e3), True),
+    'upgrade_gap': ('longest gap during the upgrade', 'ms', count_of('upgrade_gap', 1e3), True),
+    'upgrade_seconds': ('duration of the upgrade', 's', count_of('upgrade_seconds'), True),
+    'client_connections': ('connections of the client', '', count_of('client_connections'), True),
     'memory': ('memory', 'KiB', count_of('memory'), True),
     'memory_connection': ('memory per connection', 'KiB', count_of('memory_connection'), True),
 }

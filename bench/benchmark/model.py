@@ -2,11 +2,12 @@
 import dataclasses
 
 IDLE_KINDS = ('idle', 'idle-http2', 'websockets')      # kinds that measure the memory of idle connections
+OWN_SERVER_KINDS = (*IDLE_KINDS, 'upgrade')            # kinds that start a server for each reading
 HANDSHAKES = ('full', 'resumed')    # kinds with a new connection for each request
 OPENSSL = 'openssl'                 # Setup.server of handshakes without a server program
 TRANSPORTS = ('plain', 'user', 'ktls')
 KINDS = {'requests': '', 'full': 'full handshakes', 'resumed': 'resumed handshakes', 'idle': 'idle', 'idle-http2': 'idle, HTTP/2', 'websockets': 'idle WebSockets',
-         'cold_cache': 'while files are read from disk'}
+         'cold_cache': 'while files are read from disk', 'upgrade': 'during an upgrade'}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,8 +31,8 @@ class Setup:
 @dataclasses.dataclass(frozen=True)
 class Load:
     """`kind` is a key of KINDS: requests (keep-alive), full or resumed (a new connection for each request), idle, idle-http2 or websockets
-    (idle connections), or cold_cache (small responses while other clients request files that are not in the page cache). `rate` is in
-    requests per second; 0: each response triggers the next request. `half_load` uses half the rate of the slowest setup. `idle` is the
+    (idle connections), cold_cache (small responses while other clients request files that are not in the page cache), or upgrade (a binary
+    upgrade under load). `rate` is in requests per second; 0: each response triggers the next request. `half_load` uses half the rate of the slowest setup. `idle` is the
     number of additional idle connections, `streams` the number of concurrent requests on each HTTP/2 connection, `slow` the bytes per
     second that each connection reads (0: no limit). `profiled` samples by perf."""
     size: str

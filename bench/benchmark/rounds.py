@@ -3,7 +3,7 @@ import dataclasses
 import subprocess
 import tempfile
 
-from . import clients, cold_cache, document_root, http2, load_generator, model, openssl_handshake, profile, server_configuration, servers, websockets
+from . import clients, cold_cache, document_root, http2, load_generator, model, openssl_handshake, profile, server_configuration, servers, upgrade, websockets
 
 
 class Bench:
@@ -30,7 +30,7 @@ class Bench:
     def arguments(self, outcome, rate=0.0):
         if outcome.setup.server == model.OPENSSL:
             return openssl_handshake.arguments_of(outcome.load, self.options.seconds)
-        if outcome.load.kind in ('idle-http2', 'websockets'):
+        if outcome.load.kind in ('idle-http2', 'websockets', 'upgrade'):
             return ['(Python sockets)']
         if outcome.load.client in clients.CLIENTS:
             return clients.arguments_of(outcome.load, outcome.setup, self.options.seconds, 'PORT')
@@ -52,6 +52,10 @@ class Bench:
                     servers.Server(outcome.setup, self.folder, self.ports, self.options.sluice, origin=origin.port) as server:
                 outcome.command = server.command
                 return websockets.read_idle_memory(server, outcome.load, outcome.setup)
+        if outcome.load.kind == 'upgrade':
+            with servers.Server(outcome.setup, self.folder, self.ports, self.options.sluice) as server:
+                outcome.command = server.command
+                return upgrade.read(server, outcome.load, outcome.setup, self.options.sluice, self.options.seconds)
         server = self.server(outcome.setup)
         outcome.command = server.command
         if outcome.load.kind == 'cold_cache':
@@ -95,7 +99,7 @@ def measure_group(bench, group):
     supported = [outcome for outcome in outcomes if not outcome.failure]
     for outcome in supported:
         outcome.client = bench.arguments(outcome)
-        if group.load.kind not in model.IDLE_KINDS and outcome.setup.server != model.OPENSSL:
+        if group.load.kind not in model.OWN_SERVER_KINDS and outcome.setup.server != model.OPENSSL:
             attempt(outcome, lambda outcome=outcome: bench.server(outcome.setup))
     rate = half_rate_of_slowest(bench, supported) if group.load.half_load else 0
     for round_number in range(bench.options.rounds if group.load.kind not in model.IDLE_KINDS else 1):

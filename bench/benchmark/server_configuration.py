@@ -100,7 +100,7 @@ stream:
 {directives}'''
 HAPROXY_FILES = ('1k', '4k', '10k', '16k', '32k')
 SLUICE = '''
-worker_processes: 1
+{main}worker_processes: 1
 pid: {folder}/sluice-{port}.pid
 error_log: {{path: {folder}/sluice-{port}.log, level: warn}}
 events: {{use: {loop}, worker_connections: 19000}}
@@ -117,6 +117,7 @@ SLUICE_UPSTREAM = '''  upstream:
     origin: {{server: "127.0.0.1:{origin}", keepalive: 256, keepalive_requests: 1000000000}}
 '''
 PROGRAMS = {'nginx': 'nginx', 'h2o': 'h2o', 'lighttpd': 'lighttpd', 'caddy': 'caddy', 'haproxy': 'haproxy', 'nghttpd': 'nghttpd'}
+MAIN_DIRECTIVES = ('sandbox',)        # overrides of sluice that belong to the main scope
 KTLS = {'sluice', 'nginx', 'lighttpd'}
 ROLES = {'proxy': {'sluice', 'nginx', 'haproxy'}, 'tcp': {'sluice', 'haproxy'}}
 
@@ -181,13 +182,14 @@ def haproxy_files(folder):
 def sluice(setup, folder, port, log='', origin=0, **_):
     if setup.role == 'tcp':
         return stream(setup, folder, port, origin)
-    lines = [f'{name}: {value}' for name, value in setup.overrides if name != 'listen']
+    lines = [f'{name}: {value}' for name, value in setup.overrides if name not in ('listen', *MAIN_DIRECTIVES)]
     if setup.transport != 'plain':
         lines += [f'ssl_certificate: {folder}/crt', f'ssl_certificate_key: {folder}/key']
         if not any(name == 'ssl_ktls' for name, _ in setup.overrides):
             lines.append(f'ssl_ktls: {"on" if setup.transport == "ktls" else "off"}')
     site = 'location: {/: {proxy_pass: "http://origin", proxy_read_timeout: 1h}}' if origin else f'root: {folder}/www'
-    text = SLUICE.format(folder=folder, port=port, loop=setup.loop or 'auto', ssl='' if setup.transport == 'plain' else ' ssl',
+    main = ''.join(f'{name}: {value}\n' for name, value in setup.overrides if name in MAIN_DIRECTIVES)
+    text = SLUICE.format(main=main, folder=folder, port=port, loop=setup.loop or 'auto', ssl='' if setup.transport == 'plain' else ' ssl',
                          site=site, upstream=SLUICE_UPSTREAM.format(origin=origin) if origin else '',
                          log=f'{{path: {log}, format: bench}}' if log else 'off',
                          directives=''.join(f'      {line}\n' for line in lines))

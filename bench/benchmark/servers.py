@@ -2,6 +2,7 @@
 import os
 import shutil
 import socket
+import ssl
 import subprocess
 import time
 
@@ -29,6 +30,15 @@ def origin_cpu():
     """The CPU of a proxy's upstream server: a third one if available, otherwise that of the proxy."""
     server, client = cpus()
     return next((cpu for cpu in sorted(os.sched_getaffinity(0)) if cpu not in (server, client)), server)
+
+
+def client_context(setup):
+    """The TLS context of a client that accepts the self-signed certificate of the setup; None without TLS."""
+    if setup.transport == 'plain':
+        return None
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
 
 
 class Ports:

@@ -3,7 +3,6 @@ import contextlib
 import resource
 import selectors
 import socket
-import ssl
 import threading
 import time
 
@@ -79,10 +78,7 @@ def read_idle_memory(server, load, setup, connect=connect):     # pylint: disabl
     measurement."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    tls = None
-    if setup.transport != 'plain':
-        tls = ssl.create_default_context()
-        tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    tls = servers.client_context(setup)
     with contextlib.ExitStack() as warmup:
         for _ in range(WARMUP_CONNECTIONS):
             warmup.enter_context(connect(server, tls))

@@ -26,7 +26,7 @@ def reading(cpu, responses=1000):
     return {'seconds': 1.0, 'elapsed': 1.0, 'responses': responses, 'responses_all': responses, 'bytes': responses * 1000,
             'bytes_all': responses * 1000, 'cpu': cpu, 'user': cpu / 2, 'system': cpu / 2, 'switches': 10, 'client_cpu': 0.5,
             'memory': 3000, 'latency': [[1000, responses - 1], [2000, 1]], 'handshakes': 0, 'resumed': 0,
-            'baseline': [[150000, responses]]}
+            'baseline': [[150000, responses]], 'upgrade_gap': 0.150}
 
 
 def outcome(setup, *cpu, load=model.Load('1k')):

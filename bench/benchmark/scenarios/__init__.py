@@ -2,8 +2,8 @@
 (blocks.py), and optionally readme_elements(outcomes, results) for bench/README.md."""
 import importlib
 
-NAMES = ('quick', 'comparison', 'agreement', 'matrix', 'zerocopy', 'proxy', 'splice', 'relay', 'http2', 'cold_cache', 'threshold', 'targets', 'profile', 'handshake')
-PAGE = ('quick', 'targets', 'zerocopy', 'proxy', 'splice', 'agreement', 'cold_cache')    # shown in bench/README.md
+NAMES = ('quick', 'comparison', 'agreement', 'matrix', 'zerocopy', 'proxy', 'splice', 'relay', 'http2', 'cold_cache', 'upgrade', 'sandbox', 'threshold', 'targets', 'profile', 'handshake')
+PAGE = ('quick', 'targets', 'zerocopy', 'proxy', 'splice', 'agreement', 'cold_cache', 'upgrade')    # shown in bench/README.md
 PAGE_EMULATED = ('threshold', 'relay')
 
 
