@@ -30,10 +30,14 @@ struct log_record {
 struct log {
     enum log_level level;           /* lines above it are dropped before formatting */
     const struct clock *clock;      /* not owned; NULL: the log reads the clock itself */
-    /* Writes one line, which includes its newline; must not fail, block or log. `owner` belongs to the sink. */
+    /*
+     * Writes one line, which includes its newline; must not block or log. Counts a line that it cannot write in
+     * `lost`. `owner` belongs to the sink.
+     */
     void (*sink)(void *owner, enum log_level level, struct str line);
     void (*write)(void *owner, const struct log_record *record); /* the same for a record that is not formatted; NULL: `sink` is called */
     void *owner;
+    uint64_t lost;                  /* lines that were not written */
 };
 
 /*

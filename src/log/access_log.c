@@ -76,6 +76,17 @@ static void count_dropped(struct batch *batch, uint64_t lines)
     *batch->log->dropped += lines;
 }
 
+/* False: the error log has lost the line (both logs may have one receiver). The next report includes its number. */
+static bool report_dropped(const struct batch *batch)
+{
+    struct log *log = batch->log->error_log;
+    uint64_t lost = log->lost;
+
+    log_write(log, LOG_ERROR, "access log \"" STR_FMT "\": %llu lines dropped: %s", STR_ARG(batch->target->path),
+              (unsigned long long)batch->dropped, batch->error ? strerror(-batch->error) : "the batch was full");
+    return log->lost == lost;
+}
+
 static void log_dropped_lines(struct access_log *log)
 {
     if (log_now_ms(log) < log->quiet_until_ms)
@@ -86,12 +97,10 @@ static void log_dropped_lines(struct access_log *log)
         if (!batch->dropped)
             continue;
         log->quiet_until_ms = log_now_ms(log) + REPORT_INTERVAL_MS;
-        log_write(log->error_log, LOG_ERROR,
-                  "access log \"" STR_FMT "\": %llu lines dropped: %s", STR_ARG(batch->target->path),
-                  (unsigned long long)batch->dropped,
-                  batch->error ? strerror(-batch->error) : "the batch was full");
-        batch->dropped = 0;
-        batch->error = 0;
+        if (report_dropped(batch)) {
+            batch->dropped = 0;
+            batch->error = 0;
+        }
     }
 }
 

@@ -61,19 +61,19 @@ static bool write_line(const struct error_log *error_log, const struct log_recor
     return log_file_write(error_log->fd, log_record_text(record, false, line));
 }
 
-static void log_dropped(struct error_log *error_log, const struct clock *clock)
+static void report_lost_lines(struct error_log *error_log, const struct clock *clock)
 {
     struct log_record record = {.level = LOG_ERROR, .clock = clock};
     char text[128];
     int length =
         snprintf(text, sizeof(text), "error log: %" PRIu64 " lines were lost, because the log was not read in time",
-                 u64_sub_sat(error_log->dropped, error_log->dropped_reported));
+                 u64_sub_sat(error_log->log.lost, error_log->lost_reported));
 
     record.message = str_of(text, (size_t)length);
     if (error_log->is_syslog && !log_limit_allows(&error_log->report_limit, clock->monotonic_ms))
         return;
     if (write_line(error_log, &record))
-        error_log->dropped_reported = error_log->dropped;
+        error_log->lost_reported = error_log->log.lost;
 }
 
 /* Prints a line without time, level and number, for the terminal at startup. */
@@ -88,10 +88,10 @@ static void write_error_line(void *owner, const struct log_record *record)
 {
     struct error_log *error_log = owner;
 
-    if (error_log->dropped > error_log->dropped_reported)
-        log_dropped(error_log, record->clock);
+    if (error_log->log.lost > error_log->lost_reported)
+        report_lost_lines(error_log, record->clock);
     if (!write_line(error_log, record))
-        error_log->dropped++;
+        error_log->log.lost++;
     if (error_log->echo && !error_log->is_stderr && record->level == LOG_EMERG)
         echo_line(record);
 }

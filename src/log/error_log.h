@@ -1,6 +1,6 @@
 /*
  * The destination of the error log: one descriptor, one write or datagram per line, never blocking. Lines that a full
- * pipe or a receiver does not accept are dropped and counted. Formatting: base/log.h.
+ * pipe or a receiver does not accept are lost, and counted in log.lost. Formatting: base/log.h.
  */
 #ifndef LOG_ERROR_LOG_H
 #define LOG_ERROR_LOG_H
@@ -26,8 +26,7 @@ struct error_log {
     bool is_json;
     bool unreachable;               /* the master logged that it cannot connect to the receiver */
     struct syslog syslog;           /* if is_syslog */
-    uint64_t dropped;               /* lines that were not written */
-    uint64_t dropped_reported;      /* the number of these in the last report */
+    uint64_t lost_reported;         /* log.lost at the last report */
     struct log_limit report_limit;
 };
 

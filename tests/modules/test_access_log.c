@@ -248,6 +248,50 @@ START_TEST(full_pipe_drops_whole_lines)
 }
 END_TEST
 
+/* Access log and error log share a FIFO. While it is full, the report of dropped lines cannot be written either. */
+START_TEST(report_of_dropped_lines_is_repeated_until_it_is_written)
+{
+    static char request[2048];
+    static const char filler[4096];
+    const unsigned requests = 600;
+    char expected[64];
+    uint64_t lines = 0, dropped;
+    ssize_t length;
+    int fifo;
+
+    memset(request, 'a', sizeof(request) - 1);
+    memcpy(request, "GET /", 5);
+    memcpy(request + sizeof(request) - 10, " HTTP/1.1", 10);
+    loopback_make_directory(&server);
+    ck_assert_int_eq(mkfifo(loopback_path(&server, "fifo"), 0600), 0);
+    fifo = open(loopback_path(&server, "fifo"), O_RDWR | O_NONBLOCK);
+    ck_assert_int_ge(fifo, 0);
+    loopback_open(&server, "http: {large_client_header_buffers: 4 16k, server: {listen: 8080, return: 200 ok, "
+                           "access_log: '@/fifo short'}, log_format: {short: '$status $uri.'}}");
+    ck_assert_int_eq(error_log_open(&server.error_log, str_from(loopback_path(&server, "fifo")), LOG_ERROR), 0);
+    while (write(fifo, filler, sizeof(filler)) > 0 || write(fifo, filler, 1) > 0)
+        continue;
+    for (unsigned i = 0; i < requests; i++)
+        loopback_request(&server, request);
+    dropped = server.worker.counters->log_lines_dropped;
+    ck_assert_uint_gt(dropped, 0);
+    ck_assert_uint_gt(server.error_log.log.lost, 0);
+    snprintf(expected, sizeof(expected), ": %llu lines dropped: the batch was full", (unsigned long long)dropped);
+    for (int turn = 0; turn < 1000 && lines + dropped < requests; turn++) {
+        while ((length = read(fifo, seen, sizeof(seen))) > 0)
+            lines += count_lines(str_of(seen, (size_t)length));
+        loopback_turn(&server, 10);
+    }
+    ck_assert_uint_eq(lines + dropped, requests);
+    access_log_destroy(server.worker.access_log);
+    server.worker.access_log = NULL;
+    ck_assert_int_ge(str_search(file_text("fifo"), str_from(expected)), 0);
+    loopback_close(&server);
+    error_log_finish(&server.error_log);
+    close(fifo);
+}
+END_TEST
+
 START_TEST(invalid_configurations_are_refused)
 {
     loopback_configuration_rejected("access_log: {format: main}", "needs a path");
@@ -310,7 +354,8 @@ int main(void)
     const TTest *const tests[] = {
         lines_are_buffered, sent_fields_are_logged_as_sent, selected_requests_are_logged, shortest_flush_time_applies,
         buffer_is_written_at_exit, later_lines_go_to_the_reopened_log, aborted_response_logs_sent_bytes,
-        full_pipe_drops_whole_lines, invalid_configurations_are_refused, NULL,
+        full_pipe_drops_whole_lines, report_of_dropped_lines_is_repeated_until_it_is_written,
+        invalid_configurations_are_refused, NULL,
     };
 
     return loopback_run("access_log", tests);

@@ -103,7 +103,7 @@ START_TEST(lost_lines_are_counted_and_reported)
     ck_assert_int_eq(error_log_open(&log, str_from(path), LOG_WARN), 0);
     for (int i = 0; i < 5000; i++)
         log_write(&log.log, LOG_WARN, "line %d of many, which fill the pipe before anybody reads", i);
-    ck_assert_uint_gt(log.dropped, 100);
+    ck_assert_uint_gt(log.log.lost, 100);
     reader = open(path, O_RDONLY | O_NONBLOCK);
     while (content(reader)[0])
         continue;
@@ -111,7 +111,7 @@ START_TEST(lost_lines_are_counted_and_reported)
     text = content(reader);
     ck_assert_ptr_nonnull(strstr(text, "lines were lost"));
     ck_assert_ptr_nonnull(strstr(text, "after"));
-    ck_assert_uint_eq(log.dropped, log.dropped_reported);
+    ck_assert_uint_eq(log.log.lost, log.lost_reported);
     error_log_finish(&log);
     teardown();
 }
@@ -234,22 +234,22 @@ START_TEST(lost_datagrams_are_counted)
 
     log.log.clock = &clock;
     for (int round = 0; round < 3; round++) {
-        while (log.dropped == log.dropped_reported)
+        while (log.log.lost == log.lost_reported)
             log_write(&log.log, LOG_WARN, "fills the queue of the receiver");
         for (const char *text = received(receiver); *text; text = received(receiver))
             reports += strstr(text, "1 lines were lost") != NULL;
         log_write(&log.log, LOG_WARN, "room");
         for (const char *text = received(receiver); *text; text = received(receiver))
             reports += strstr(text, "error log: 1 lines were lost, because the log was not read in time") != NULL;
-        if (log.dropped != log.dropped_reported)
+        if (log.log.lost != log.lost_reported)
             clock.monotonic_ms += 1000;
         log_write(&log.log, LOG_WARN, "later");
     }
-    ck_assert_uint_eq(log.dropped, 3);
+    ck_assert_uint_eq(log.log.lost, 3);
     for (const char *text = received(receiver); *text; text = received(receiver))
         reports += strstr(text, "1 lines were lost") != NULL;
     ck_assert_uint_eq(reports, 3);
-    ck_assert_uint_eq(log.dropped_reported, 3);
+    ck_assert_uint_eq(log.lost_reported, 3);
     error_log_finish(&log);
     close(receiver);
 }
