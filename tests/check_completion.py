@@ -10,7 +10,7 @@ import shutil
 import subprocess
 
 COMMANDS = {'serve', 'docs', 'doctor', 'explain', 'lint', 'fmt', 'schema', 'help', 'import', 'top'}
-VALUES = {'--format': 'text', '-s': 'stop', '--port': '1', '--interval': '1', '-g': 'daemon: off'}  # of options that do not accept any text
+VALUES = {'--format': 'text', '-s': 'stop', '--port': '1', '--interval': '1', '--seconds': '1', '-g': 'daemon: off'}  # of options that do not accept any text
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / 'conf/install'
 
 

@@ -32,7 +32,7 @@ ALLOWED_INCLUDES = {
     'server': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'cache', 'limit', 'sandbox', 'upstream', 'log', 'site', 'master', 'acme'},
     'stream': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'upstream', 'log', 'site', 'master', 'server'},
     'command': {'base', 'conf', 'import', 'server', 'log', 'site', 'master', 'stream'},
-    'doctor': {'base', 'io', 'tls', 'wire', 'command', 'sandbox', 'site', 'acme'},
+    'doctor': {'base', 'io', 'tls', 'wire', 'log', 'command', 'sandbox', 'site', 'acme'},
     'explain': {'base', 'io', 'http', 'conf', 'upstream', 'server', 'command', 'log', 'site', 'master'},
     'top': {'base', 'http', 'conf', 'log', 'command'},
     'lint': {'base', 'io', 'tls', 'http', 'conf', 'upstream', 'command', 'log', 'sandbox', 'site'},
@@ -40,7 +40,7 @@ ALLOWED_INCLUDES = {
 MODULE_INCLUDE_FOLDERS = {'base', 'http', 'wire', 'cache', 'limit', 'upstream', 'acme'}
 MODULE_INCLUDE_FILES = {'server/module.h', 'server/page/html.h', 'server/page/page.h', 'master/counters.h', 'site/field_name.h', 'site/user_variables.h', 'site/capture.h', 'site/subjects.h',
                      'server/representation.h', 'stream/stream_module.h', 'site/when.h', 'conf/directive.h', 'io/file_cache.h', 'io/directory.h'}
-GENERATED = {'build_options.h', 'module_table.h'}
+GENERATED = {'build_options.h', 'build_versions.h', 'module_table.h'}
 
 FILE_LINES = 500
 FUNCTION_LINES = 60

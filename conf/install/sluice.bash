@@ -8,7 +8,7 @@ _sluice_help_names() {
 _sluice_options() { # COMMAND: its options; '': those of the server
     case $1 in
     serve) echo --port --spa --autoindex --cert --key --open-to-network --help ;;
-    doctor) echo --json -c --help ;;
+    doctor) echo --json -c --report --seconds --no-benchmark --help ;;
     explain) echo -c -p -g --format --help ;;
     lint) echo --format --help ;;
     fmt) echo -w --check --diff --help ;;
@@ -26,7 +26,7 @@ _sluice_words() { # COMMAND PREVIOUS CURRENT
     explain:--format) echo text json ;;
     lint:--format) echo text gcc json sarif ;;
     help:help) _sluice_help_names ;;
-    :-[cpeg] | *:-[cpgo] | serve:--port | serve:--cert | serve:--key | top:--interval) ;;
+    :-[cpeg] | *:-[cpgo] | serve:--port | serve:--cert | serve:--key | top:--interval | doctor:--seconds) ;;
     *) [[ $3 != -* ]] || _sluice_options "$1" ;;
     esac
 }

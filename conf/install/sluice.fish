@@ -40,6 +40,9 @@ complete -c sluice -n '__fish_seen_subcommand_from serve' -l cert -r -F -d 'cert
 complete -c sluice -n '__fish_seen_subcommand_from serve' -l key -r -F -d 'private key'
 complete -c sluice -n '__fish_seen_subcommand_from serve' -l open-to-network -d 'listen on all addresses'
 complete -c sluice -n '__fish_seen_subcommand_from doctor' -f -l json -d 'print JSON'
+complete -c sluice -n '__fish_seen_subcommand_from doctor' -l report -F -d 'write a report for bug reports'
+complete -c sluice -n '__fish_seen_subcommand_from doctor' -l seconds -x -d 'duration of the benchmark'
+complete -c sluice -n '__fish_seen_subcommand_from doctor' -f -l no-benchmark -d 'leave the benchmark out'
 complete -c sluice -n '__fish_seen_subcommand_from docs' -f
 complete -c sluice -n '__fish_seen_subcommand_from explain doctor' -s c -r -F -d 'configuration'
 complete -c sluice -n '__fish_seen_subcommand_from explain import' -s p -x -a '(__fish_complete_directories)' \

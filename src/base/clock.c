@@ -4,6 +4,7 @@
  */
 #include "base/clock.h"
 
+#include <errno.h>
 #include <time.h>
 
 void clock_read(struct clock *out_clock)
@@ -32,4 +33,18 @@ uint64_t clock_thread_cpu_ns(void)
 
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
     return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
+}
+
+int clock_pid_cpu_ns(pid_t pid, uint64_t *out_ns)
+{
+    struct timespec used;
+    clockid_t clock;
+    int error = clock_getcpuclockid(pid, &clock);
+
+    if (error != 0)
+        return -error;
+    if (clock_gettime(clock, &used) < 0)
+        return -errno;
+    *out_ns = (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
+    return 0;
 }

@@ -5,7 +5,10 @@
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
+#include "base/must_check.h"
+
 #include <stdint.h>
+#include <sys/types.h>
 
 struct clock {
     uint64_t monotonic_ms;          /* CLOCK_MONOTONIC */
@@ -21,6 +24,8 @@ uint64_t clock_monotonic_us(void);
 
 /* CPU time of this thread, in user space and kernel, in ns. For measurements: it is a system call. */
 uint64_t clock_thread_cpu_ns(void);
+/* CPU time of all threads of a process, in ns. 0, or -errno: there is no such process. */
+MUST_CHECK int clock_pid_cpu_ns(pid_t pid, uint64_t *out_ns);
 
 /* Seconds since the epoch. */
 static inline int64_t clock_wall_s(const struct clock *clock)

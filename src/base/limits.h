@@ -274,4 +274,9 @@
 #define LIMIT_TOP_FAULT             512             /* bytes of an error message */
 #define LIMIT_TOP_INTERVAL_S        3600            /* longest interval between two readings */
 
+/* doctor */
+#define LIMIT_BENCHMARK_SECONDS     120             /* upper bound of doctor --seconds */
+#define LIMIT_BENCHMARK_BYTES       (16ull << 30)   /* bodies of one measurement of the benchmark */
+#define LIMIT_BENCHMARK_WAIT_MS     5000            /* start and end of its server, and each handshake */
+
 #endif

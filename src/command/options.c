@@ -3,6 +3,7 @@
  */
 #include "command/options_parse.h"
 
+#include "base/limits.h"
 #include "build_options.h"
 
 #include <stddef.h>
@@ -90,14 +91,74 @@ static int docs_argument(struct parse *parse, const char *argument)
     return parse_port_option(parse, argument);
 }
 
+/* The value is optional: the next argument, unless it is an option. */
+static int report_option(struct parse *parse, const char *value)
+{
+    const char *next = parse->at + 1 < parse->argc ? parse->argv[parse->at + 1] : NULL;
+
+    parse->options->report = true;
+    if (!value && next && (next[0] != '-' || !next[1])) {
+        value = next;
+        parse->at++;
+    }
+    if (value && !*value)
+        return options_fail(parse, "the report has an empty file name");
+    parse->options->output = value;
+    return 0;
+}
+
+static int seconds_option(struct parse *parse, const char *value)
+{
+    uint64_t seconds;
+
+    if (!value && parse->at + 1 < parse->argc)
+        value = parse->argv[++parse->at];
+    if (!value || str_to_u64(str_from(value), &seconds) < 0 || seconds == 0 || seconds > LIMIT_BENCHMARK_SECONDS)
+        return options_fail(parse, "option \"--seconds\" requires a number from 1 to %d", LIMIT_BENCHMARK_SECONDS);
+    parse->options->seconds = (unsigned)seconds;
+    return 0;
+}
+
+/* Called after the last argument. */
+static int check_doctor(struct parse *parse)
+{
+    const struct options *options = parse->options;
+
+    if (options->report && (options->json || options->conf))
+        return options_fail(parse, "a report is Markdown without names of certificates: \"--report\" excludes \"%s\"",
+                            options->json ? "--json" : "-c");
+    if (!options->report && (options->seconds || options->no_benchmark))
+        return options_fail(parse, "option \"%s\" requires \"--report\"",
+                            options->seconds ? "--seconds" : "--no-benchmark");
+    if (options->seconds && options->no_benchmark)
+        return options_fail(parse, "\"--no-benchmark\" excludes \"--seconds\"");
+    return 0;
+}
+
+static int doctor_option(struct parse *parse, const char *argument)
+{
+    const char *value = strchr(argument, '=');
+    struct str name = str_of(argument, value ? (size_t)(value - argument) : strlen(argument));
+
+    if (str_equal(name, STR("--report")))
+        return report_option(parse, value ? value + 1 : NULL);
+    if (str_equal(name, STR("--seconds")))
+        return seconds_option(parse, value ? value + 1 : NULL);
+    if (strcmp(argument, "--json") == 0)
+        parse->options->json = true;
+    else if (strcmp(argument, "--no-benchmark") == 0)
+        parse->options->no_benchmark = true;
+    else
+        return options_fail(parse, "invalid argument of doctor: \"%s\"", argument);
+    return 0;
+}
+
 static int doctor_argument(struct parse *parse, const char *argument)
 {
-    if (strncmp(argument, "-c", 2) == 0)
-        return options_flags(parse, argument + 1);
-    if (strcmp(argument, "--json") != 0)
-        return options_fail(parse, "invalid argument of doctor: \"%s\"", argument);
-    parse->options->json = true;
-    return 0;
+    int result =
+        strncmp(argument, "-c", 2) == 0 ? options_flags(parse, argument + 1) : doctor_option(parse, argument);
+
+    return result == 0 && parse->at + 1 == parse->argc ? check_doctor(parse) : result;
 }
 
 static int schema_argument(struct parse *parse, const char *argument)
@@ -259,6 +320,7 @@ const char *options_usage(void)
            "                                  a generated certificate; prints its URLs. --port N (8443), --spa,\n"
            "                                  --autoindex, --cert FILE [--key FILE], --open-to-network\n"
            "  sluice doctor [--json] [-c F]   report whether kernel TLS works; -c: and certificates by ACME\n"
+           "  sluice doctor --report [FILE]   for bug reports, with a benchmark (--seconds N, --no-benchmark)\n"
            "\n"
            "Run it\n"
            "  -c FILE        configuration (default: " SLUICE_CONF ";\n"
@@ -290,6 +352,5 @@ const char *options_usage(void)
            "Examples\n"
            "  sluice serve ~/public\n"
            "  sluice -t -c /etc/sluice/sluice.yaml && sluice -c /etc/sluice/sluice.yaml\n"
-           "  sluice -c conf/sluice.yaml -g 'worker_processes: 1'\n"
            "  sluice -s quit\n";
 }

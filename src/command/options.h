@@ -40,8 +40,10 @@ struct options {
     bool json;                      /* doctor, top --json */
     const char *directive;          /* help DIRECTIVE; NULL: all of them */
     const char *input;              /* import FILE */
-    const char *output;             /* import -o; NULL: standard output */
-    bool report;                    /* import --report */
+    const char *output;             /* import -o, doctor --report; NULL: standard output */
+    bool report;                    /* import --report, doctor --report */
+    bool no_benchmark;              /* doctor --no-benchmark */
+    unsigned seconds;               /* doctor --seconds; 0: the default */
     const char *directory;             /* serve DIR */
     bool spa;                       /* serve --spa */
     bool autoindex;                 /* serve --autoindex */

@@ -237,24 +237,20 @@ static void find_name(struct serving *serving)
         serving->plan.name = name;
 }
 
-static struct configuration *load_serving(const struct serving *serving)
+/* Loads a generated configuration, and prints its diagnostics. */
+static struct configuration *load_text(struct str text, const char *prefix)
 {
+    struct configuration_source source = {.text = text, .prefix = str_from(prefix)};
     struct configuration *configuration = NULL;
-    struct buffer text = {0};
     struct buffer diagnostics = {0};
     struct error_log log;
 
-    if (error_log_open(&log, STR("stderr"), LOG_WARN) == 0 &&
-        serve_configuration(&serving->plan, &text) == 0) {
-        struct configuration_source source = {.text = buffer_str(&text), .prefix = str_from(serving->directory)};
-
+    if (error_log_open(&log, STR("stderr"), LOG_WARN) == 0)
         configuration = configuration_load(&source, &log.log, &diagnostics);
-    }
     if (diagnostics.length > 0)
         fprintf(stderr, STR_FMT, STR_ARG(buffer_str(&diagnostics)));
     error_log_finish(&log);
     buffer_finish(&diagnostics);
-    buffer_finish(&text);
     return configuration;
 }
 
@@ -262,8 +258,19 @@ static int run(struct serving *serving)
 {
     struct master_start start = {
         .run_worker = command_worker, .ready = log_ready, .owner = serving, .no_pid_file = true};
+    struct buffer text = {0};
 
-    start.configuration = load_serving(serving);
+    if (serve_configuration(&serving->plan, &text) == 0)
+        start.configuration = load_text(buffer_str(&text), serving->directory);
+    buffer_finish(&text);
+    return start.configuration ? master_run(&start) : EXIT_FAILURE;
+}
+
+int serve_text(struct str text, const char *prefix)
+{
+    struct master_start start = {.run_worker = command_worker, .no_pid_file = true};
+
+    start.configuration = load_text(text, prefix);
     return start.configuration ? master_run(&start) : EXIT_FAILURE;
 }
 

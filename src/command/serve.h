@@ -35,5 +35,10 @@ unsigned serve_find_port(unsigned first, unsigned tries, bool open, bool *out_ip
 MUST_CHECK int serve_configuration(const struct serve_plan *plan, struct buffer *out);
 /* Serves a directory by HTTP on the loopback addresses; port 0: the first free one from DOCS_PORT on. Returns the exit status. */
 int serve_plain(const char *directory, unsigned port);
+/*
+ * Runs a configuration given as text, without a pid file, until a signal ends it. Relative paths start at `prefix`.
+ * Returns the exit status.
+ */
+int serve_text(struct str text, const char *prefix);
 
 #endif

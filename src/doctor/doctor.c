@@ -1,9 +1,10 @@
 /*
  * `sluice doctor`: examines the host, runs self-tests, and prints the findings as text or JSON. Exit status 0 if
- * kernel TLS encrypted a complete transfer.
+ * kernel TLS encrypted a complete transfer. With --report, doctor_publish.c does the rest.
  */
 #include "doctor/doctor.h"
 
+#include "doctor/doctor_publish.h"
 #include "site/configuration.h"
 
 #include <stdio.h>
@@ -61,32 +62,6 @@ static void print_json(const struct diagnosis *diagnosis, bool works)
     printf("\n]}\n");
 }
 
-/* Runs the self-test of a suite if the kernel supports it, and reports the result. */
-static bool try_suite(struct diagnosis *diagnosis, const struct suite *suite)
-{
-    struct self_test self_test;
-
-    if (diagnosis->support.reason[suite->version][suite->cipher] != KTLS_OK)
-        return doctor_report_suite(diagnosis, suite, NULL);
-    doctor_self_test(&diagnosis->support, suite, &self_test);
-    return doctor_report_suite(diagnosis, suite, &self_test);
-}
-
-static bool examine_machine(struct diagnosis *diagnosis)
-{
-    struct self_test self_test;
-    bool works;
-
-    doctor_examine_host(diagnosis);
-    doctor_self_test(&diagnosis->support, doctor_suites, &self_test);
-    works = doctor_report_first(diagnosis, &self_test);
-    for (const struct suite *suite = doctor_suites; suite->name; suite++) {
-        if (!try_suite(diagnosis, suite))
-            works = false;
-    }
-    return works;
-}
-
 static void discard_line(void *owner, enum log_level level, struct str line)
 {
 }
@@ -113,14 +88,17 @@ static bool examine_configuration(struct diagnosis *diagnosis, const struct opti
 
 int command_doctor(const struct options *options)
 {
-    struct diagnosis *diagnosis = calloc(1, sizeof(*diagnosis));
+    struct diagnosis *diagnosis;
     bool works;
 
+    if (options->report)
+        return doctor_publish(options);
+    diagnosis = calloc(1, sizeof(*diagnosis));
     if (!diagnosis || (options->conf && !examine_configuration(diagnosis, options))) {
         free(diagnosis);
         return EXIT_FAILURE;
     }
-    works = examine_machine(diagnosis);
+    works = doctor_examine_machine(diagnosis);
     if (options->json)
         print_json(diagnosis, works);
     else

@@ -122,6 +122,9 @@ bool doctor_report_suite(struct diagnosis *diagnosis, const struct suite *suite,
  */
 void doctor_examine_acme(struct diagnosis *diagnosis, const struct acme *acme, int64_t now_s);
 
+/* Runs all examinations and self-tests, except that of certificates. Returns true if kernel TLS works. */
+bool doctor_examine_machine(struct diagnosis *diagnosis);
+
 /* Runs the command. Exit status 0 if kernel TLS encrypted a complete transfer. */
 int command_doctor(const struct options *options);
 

@@ -13,14 +13,15 @@
 bool host_line(const struct host *host, const char *path, const char *start, char *into, size_t size)
 {
     char name[PATH_MAX];
-    char line[1024];
+    char *line = NULL;
+    size_t room = 0;
     bool found = false;
     FILE *file;
 
     snprintf(name, sizeof(name), "%s%s", host->root, path);
     into[0] = '\0';
     file = fopen(name, "re");
-    while (file && !found && fgets(line, sizeof(line), file)) {
+    while (file && !found && getline(&line, &room, file) >= 0) {
         found = strncmp(line, start, strlen(start)) == 0;
         if (found) {
             struct str rest = str_trim(str_from(line + strlen(start)));
@@ -30,6 +31,7 @@ bool host_line(const struct host *host, const char *path, const char *start, cha
             snprintf(into, size, STR_FMT, STR_ARG(str_trim(rest)));
         }
     }
+    free(line);
     if (file)
         fclose(file);
     return found;

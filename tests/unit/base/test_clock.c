@@ -1,6 +1,9 @@
 #include "base/clock.h"
 
 #include <check.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 START_TEST(monotonic_time_does_not_go_back)
 {
@@ -26,6 +29,30 @@ START_TEST(cpu_time_is_that_of_the_work)
 }
 END_TEST
 
+START_TEST(cpu_time_of_a_process)
+{
+    uint64_t before = 0, after = 0;
+    volatile unsigned work = 0;
+    pid_t child = fork();
+
+    if (child == 0) {
+        pause();
+        _exit(0);
+    }
+    ck_assert_int_eq(clock_pid_cpu_ns(getpid(), &before), 0);
+    while (work < 1000000)
+        work = work + 1;
+    ck_assert_int_eq(clock_pid_cpu_ns(getpid(), &after), 0);
+    ck_assert_uint_gt(after, before + 1000);
+    ck_assert_int_eq(clock_pid_cpu_ns(child, &before), 0);
+    ck_assert_int_eq(kill(child, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    before = 77;
+    ck_assert_int_lt(clock_pid_cpu_ns(child, &before), 0);
+    ck_assert_uint_eq(before, 77);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("clock");
@@ -35,6 +62,7 @@ int main(void)
 
     tcase_add_test(tests, monotonic_time_does_not_go_back);
     tcase_add_test(tests, cpu_time_is_that_of_the_work);
+    tcase_add_test(tests, cpu_time_of_a_process);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

@@ -27,7 +27,8 @@ static const struct {
     enum command command;
     const char *conf, *prefix, *error_log, *overlay, *signal, *directory, *directive, *input, *output;
     unsigned port;
-    bool quiet, json, report;
+    bool quiet, json, report, no_benchmark;
+    unsigned seconds;
     const char *certificate, *key;
     bool spa, autoindex, open_to_network;
     bool once;
@@ -69,6 +70,14 @@ static const struct {
     {"docs -h", COMMAND_USAGE},
     {"doctor", COMMAND_DOCTOR},
     {"doctor --json", COMMAND_DOCTOR, .json = true},
+    {"doctor --json -c a.yaml", COMMAND_DOCTOR, .json = true, .conf = "a.yaml"},
+    {"doctor --report", COMMAND_DOCTOR, .report = true},
+    {"doctor --report -", COMMAND_DOCTOR, .report = true, .output = "-"},
+    {"doctor --report a.md --no-benchmark", COMMAND_DOCTOR, .report = true, .output = "a.md", .no_benchmark = true},
+    {"doctor --no-benchmark --report", COMMAND_DOCTOR, .report = true, .no_benchmark = true},
+    {"doctor --report --seconds 120", COMMAND_DOCTOR, .report = true, .seconds = 120},
+    {"doctor --seconds=1 --report=-a.md", COMMAND_DOCTOR, .report = true, .seconds = 1, .output = "-a.md"},
+    {"doctor --report --help", COMMAND_USAGE, .report = true},
     {"schema", COMMAND_SCHEMA},
     {"help", COMMAND_HELP},
     {"help listen", COMMAND_HELP, .directive = "listen"},
@@ -129,6 +138,19 @@ static const struct {
     {"docs 1 2", "\"2\" is a second one"},
     {"docs --port", "invalid option of docs"},
     {"doctor x", "invalid argument of doctor"},
+    {"doctor --json=1", "invalid argument of doctor"},
+    {"doctor --reports", "invalid argument of doctor"},
+    {"doctor --report a.md b.md", "invalid argument of doctor: \"b.md\""},
+    {"doctor --report=", "the report has an empty file name"},
+    {"doctor --report --seconds", "a number from 1 to 120"},
+    {"doctor --report --seconds 0", "a number from 1 to 120"},
+    {"doctor --report --seconds=121", "a number from 1 to 120"},
+    {"doctor --seconds 1s --report", "a number from 1 to 120"},
+    {"doctor --seconds 5", "option \"--seconds\" requires \"--report\""},
+    {"doctor --no-benchmark", "option \"--no-benchmark\" requires \"--report\""},
+    {"doctor --report --no-benchmark --seconds 5", "excludes \"--seconds\""},
+    {"doctor --json --report", "\"--report\" excludes \"--json\""},
+    {"doctor --report -c a.yaml", "\"--report\" excludes \"-c\""},
     {"schema x", "takes no argument"},
     {"help a b", "\"b\" is a second one"},
     {"import a b", "\"b\" is a second one"},
@@ -184,6 +206,8 @@ START_TEST(reads_command_lines)
     ck_assert_int_eq(options.quiet, good[_i].quiet);
     ck_assert_int_eq(options.json, good[_i].json);
     ck_assert_int_eq(options.report, good[_i].report);
+    ck_assert_int_eq(options.no_benchmark, good[_i].no_benchmark);
+    ck_assert_uint_eq(options.seconds, good[_i].seconds);
     check_text(good[_i].line, options.certificate, good[_i].certificate);
     check_text(good[_i].line, options.key, good[_i].key);
     ck_assert_int_eq(options.spa, good[_i].spa);

@@ -5,16 +5,7 @@
 
 #include "build_options.h"
 
-#include "../runner.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <ftw.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "machine.h"
 
 #define RELEASE  "6.1.0-test"
 #define ROOT     "CapEff:\t000001ffffffffff\nSeccomp:\t0\n"
@@ -23,7 +14,6 @@
 #define OWN      "         0       1000          1\n"
 #define MODPROBE "/sbin/modprobe\n"
 
-static char root[64];
 static struct diagnosis diagnosis;
 
 static int offload_of(const char *device, struct ktls_device *out_device)
@@ -37,41 +27,15 @@ static int offload_of(const char *device, struct ktls_device *out_device)
 
 static const struct host host = {root, offload_of};
 
-static int remove_one(const char *path, const struct stat *stat, int kind, struct FTW *place)
-{
-    return remove(path);
-}
-
 static void tear_down(void)
 {
-    nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    machine_remove();
 }
 
 static void set_up(void)
 {
     diagnosis = (struct diagnosis){.count = 0};
-    strcpy(root, "/tmp/sluice-doctor-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(root));
-}
-
-/* Writes a file, and creates its directories. text NULL: creates nothing. */
-static void write_host_file(const char *path, const char *text)
-{
-    char name[256];
-    int fd;
-
-    if (!text)
-        return;
-    snprintf(name, sizeof(name), "%s%s", root, path);
-    for (char *slash = strchr(name + strlen(root) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        ck_assert(mkdir(name, 0755) == 0 || errno == EEXIST);
-        *slash = '/';
-    }
-    fd = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0755);
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-    close(fd);
+    machine_make();
 }
 
 static const struct finding *find(const char *name)
