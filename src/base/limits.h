@@ -38,6 +38,7 @@
 #define LIMIT_HEADERS               1000            /* upper bound of max_headers */
 #define LIMIT_REQUEST_HEAD          (1024ull * 1024) /* upper bound of client_header_buffer_size and large_client_header_buffers */
 #define LIMIT_CONNECTION_OPTIONS    32              /* members of Connection in one message; above it a request gets 400, a response 502 */
+#define LIMIT_TRACESTATE_MEMBERS    32              /* list members of tracestate (W3C Trace Context 3.3.1.1) */
 #define LIMIT_CHUNK_LINE            256             /* a chunk-size line with its extensions */
 #define LIMIT_CHUNK_EXTENSIONS      (16 * 1024)     /* bytes of chunk extensions of one body */
 #define LIMIT_TRAILER_BYTES         8192

@@ -151,6 +151,8 @@ void exchange_child_end(struct exchange *child);
 void exchange_child_detach(struct exchange *child);
 /* Returns true for a subrequest. */
 bool exchange_is_child(const struct exchange *x);
+/* Returns the exchange of the client: x, or that of which it is a subrequest. It outlives its subrequests. */
+struct exchange *exchange_main(const struct exchange *x);
 
 /*
  * The session of another protocol after 101, embedded in the module's own struct. The server frees the exchange except
@@ -296,6 +298,11 @@ unsigned worker_place(const struct worker *worker);
 void worker_counters(const struct worker *worker, struct counters_total *out_total);
 /* Counts the exchange's connection as writing from now on, before its response starts. */
 void exchange_count_as_writing(struct exchange *x);
+/*
+ * Writes `digits` lower-case hexadecimal digits of the kernel's random generator, not all zero, without a terminating
+ * NUL. `digits` is even and at most 64. 0, or -EAGAIN before the generator is initialised.
+ */
+MUST_CHECK int worker_random_id(struct worker *worker, char *out, size_t digits);
 /* Returns the worker's connections to upstream servers: upstream/upstream_pool.h. */
 struct upstream_pool *worker_upstreams(struct worker *worker);
 /* Returns the worker's side of a cache: cache/cache_store.h. */

@@ -69,6 +69,11 @@ bool exchange_is_child(const struct exchange *x)
     return request_state_of(x)->parent != NULL;
 }
 
+struct exchange *exchange_main(const struct exchange *x)
+{
+    return client_request_state_of(x)->x;
+}
+
 void exchange_end_with_client(struct exchange *x, bool ends)
 {
     request_state_of(x)->ends_with_client = ends;

@@ -5,6 +5,37 @@
 
 #include "server/worker.h"
 
+#include <errno.h>
+#include <sys/random.h>
+
+/* Writes two digits for each byte. Returns true if they are all zero. */
+static bool write_digits(const unsigned char *bytes, char *out, size_t digits)
+{
+    unsigned char any = 0;
+
+    for (size_t i = 0; i < digits; i++) {
+        out[i] = "0123456789abcdef"[i % 2 ? bytes[i / 2] & 15 : bytes[i / 2] >> 4];
+        any |= bytes[i / 2];
+    }
+    return any == 0;
+}
+
+/* One system call fills worker->random for many ids. */
+int worker_random_id(struct worker *worker, char *out, size_t digits)
+{
+    unsigned bytes = (unsigned)(digits / 2);
+
+    do {
+        if (worker->random_left < bytes) {
+            if (getrandom(worker->random, sizeof(worker->random), GRND_NONBLOCK) != sizeof(worker->random))
+                return -EAGAIN;
+            worker->random_left = sizeof(worker->random);
+        }
+        worker->random_left -= bytes;
+    } while (write_digits(worker->random + worker->random_left, out, digits));
+    return 0;
+}
+
 struct upstream_pool *worker_upstreams(struct worker *worker)
 {
     return worker->upstreams;

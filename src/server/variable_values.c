@@ -7,9 +7,10 @@
 #include "server/request_state.h"
 
 #include <arpa/inet.h>
-#include <sys/random.h>
 
 #define ABSENT ((struct str){NULL, 0})
+
+enum { REQUEST_ID_DIGITS = 32 };
 
 /* "user_agent" matches User-Agent. */
 static bool names_header(struct str parameter, struct str name)
@@ -131,34 +132,16 @@ struct str variable_time_iso8601(const struct clock *clock, struct arena *arena)
     return arena_copy(arena, date_format_iso8601(clock_wall_s(clock), text));
 }
 
-/* Takes random bytes from worker->random, which one system call fills for many ids. */
-static bool draw_request_id(struct worker *worker, unsigned char out[16])
-{
-    if (worker->random_left < 16) {
-        if (getrandom(worker->random, sizeof(worker->random), GRND_NONBLOCK) != sizeof(worker->random))
-            return false;
-        worker->random_left = sizeof(worker->random);
-    }
-    worker->random_left -= 16;
-    memcpy(out, worker->random + worker->random_left, 16);
-    return true;
-}
-
 struct str variable_request_id(const struct exchange *x)
 {
     struct request_state *request = client_request_state_of(x);
-    unsigned char random[16];
     char *text;
 
     if (request->request_id)
-        return str_of(request->request_id, 2 * sizeof(random));
-    text = arena_alloc(&request->x->arena, 2 * sizeof(random));
-    if (!text || !draw_request_id(request->worker, random))
+        return str_of(request->request_id, REQUEST_ID_DIGITS);
+    text = arena_alloc(&request->x->arena, REQUEST_ID_DIGITS);
+    if (!text || worker_random_id(request->worker, text, REQUEST_ID_DIGITS) < 0)
         return ABSENT;
-    for (size_t i = 0; i < sizeof(random); i++) {
-        text[2 * i] = "0123456789abcdef"[random[i] >> 4];
-        text[2 * i + 1] = "0123456789abcdef"[random[i] & 15];
-    }
     request->request_id = text;
-    return str_of(text, 2 * sizeof(random));
+    return str_of(text, REQUEST_ID_DIGITS);
 }

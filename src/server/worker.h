@@ -72,7 +72,7 @@ struct worker {
     struct op signals;                      /* TERM and QUIT sent to this worker itself */
     int signal_fd;
     struct access_log *access_log;          /* batched lines: access_log.c */
-    unsigned char random[512];              /* for $request_id; the last `random_left` bytes are unused */
+    unsigned char random[512];              /* for worker_random_id; the last `random_left` bytes are unused */
     unsigned random_left;
     struct op drain_deadline;
     struct op heartbeat;                    /* timer */

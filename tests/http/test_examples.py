@@ -372,6 +372,20 @@ def check_json_logs(run):
 
 
 @example
+def check_tracing(run):
+    path, app = run.folder / 'access.json', run.upstream()
+    run.start(run.http, run.https, APP=app, LOG=path)
+    trace, span = '4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa0ba902b7'
+    for tls in (True, False):
+        assert run.fetch(f'/{tls}', tls=tls, headers={'traceparent': f'00-{trace}-{span}-01'}).status == 200
+    wait_for(lambda: '/False' in server_kit.read_text(path), 'the log')
+    lines = [json.loads(line) for line in path.read_text(encoding='utf-8').splitlines()]
+    public, own = (request.header('traceparent').split('-') for request in app.requests)
+    assert public[1] != trace and public[3] == ('01' if re.match('0[0-3]', public[1]) else '00') and own[1] == trace and own[3] == '01'
+    assert [(line['trace'], line['span'], line['parent']) for line in lines] == [(public[1], public[2], ''), (trace, own[2], span)]
+
+
+@example
 def check_certbot(run):
     live = run.folder / 'live'
     issued = []

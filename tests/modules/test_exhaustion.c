@@ -135,6 +135,8 @@ static const char configuration[] =
     "        /known/: {alias: '@/www/', auth_basic: '$host \"x\"', auth_basic_user_file: '@/users'}\n"
     "        /signed/: {alias: '@/www/', secure_link: '$arg_s,$arg_e', secure_link_sha256: '$uri$arg_e key', "
     "secure_link_required: on}\n"
+    "        /traced: {otel_trace_context: propagate, otel_trace: '$arg_s$host', return: '200 \"$http_traceparent "
+    "$otel_span_id\"'}\n"
     "        '@named': {}\n"
     "    - {listen: 8080, server_name: e}\n";
 
@@ -247,6 +249,9 @@ static const char *const requests[] = {
     "GET /known/file.html HTTP/1.1\nAccept: text/plain",
     "GET /signed/file.html?s=bad&e=1 HTTP/1.1",
     "OPTIONS /said/ HTTP/1.1\nOrigin: https://a.test\nAccess-Control-Request-Method: GET",
+    "GET /traced?s=on HTTP/1.1\nConnection: tracestate, x",
+    "GET /traced HTTP/1.1\ntraceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\n"
+    "tracestate: a=1\ntracestate: b=2",
     "GET /status HTTP/1.1",
     "PUT /status HTTP/1.1\nContent-Length: 0",
 };

@@ -1,0 +1,36 @@
+/*
+ * W3C Trace Context (https://www.w3.org/TR/trace-context/, level 1): the fields traceparent and tracestate.
+ */
+#ifndef HTTP_TRACE_CONTEXT_H
+#define HTTP_TRACE_CONTEXT_H
+
+#include "http/headers.h"
+
+enum {
+    TRACE_ID_DIGITS = 32,
+    SPAN_ID_DIGITS = 16,
+    TRACEPARENT_LENGTH = 55,        /* of version 00 */
+};
+
+struct trace_context {
+    struct str trace_id;            /* TRACE_ID_DIGITS lower-case hexadecimal digits, not all zero; data NULL: no trace */
+    struct str span_id;             /* SPAN_ID_DIGITS of them: parent-id in a received traceparent */
+    bool sampled;
+};
+
+/*
+ * Reads the only traceparent of a request into slices of its value. False, and the caller begins a new trace: the
+ * field is absent, repeated or invalid. A higher version is read by the rule of 3.2.4: the members of version 00, and
+ * further ones after a dash.
+ */
+MUST_CHECK bool traceparent_read(const struct headers *headers, struct trace_context *out);
+/* Writes it as version 00, without a terminating NUL. */
+void traceparent_write(const struct trace_context *context, char out[TRACEPARENT_LENGTH]);
+
+/*
+ * Joins the tracestate fields of a request whose traceparent is valid. *out is empty if there is no member, or if the
+ * list is invalid: a syntax error, a repeated key, or more than LIMIT_TRACESTATE_MEMBERS members. 0 or -ENOMEM.
+ */
+MUST_CHECK int tracestate_read(const struct headers *headers, struct arena *arena, struct str *out);
+
+#endif
