@@ -17,7 +17,7 @@ complete -c sluice -n __fish_use_subcommand -f -a fmt -d 'format configurations'
 complete -c sluice -n __fish_use_subcommand -f -a schema -d 'print the JSON Schema of the configuration'
 complete -c sluice -n __fish_use_subcommand -f -a help -d 'explain a directive'
 complete -c sluice -n __fish_use_subcommand -f -a import -d 'translate a configuration of nginx'
-complete -c sluice -n __fish_use_subcommand -f -a top -d 'print the load of a running server'
+complete -c sluice -n __fish_use_subcommand -f -a top -d 'show the load of a running server'
 
 complete -c sluice -n $main -s c -r -F -d 'configuration'
 complete -c sluice -n $main -s p -x -a '(__fish_complete_directories)' -d 'where relative paths start'

@@ -273,6 +273,8 @@
 #define LIMIT_TOP_PATHS             16              /* values of $tls_path; further ones are ignored */
 #define LIMIT_TOP_BUCKETS           64              /* buckets of the latency histogram */
 #define LIMIT_TOP_FAULT             512             /* bytes of an error message */
+#define LIMIT_TOP_COLUMNS           256             /* of the terminal; further ones stay empty */
+#define LIMIT_TOP_ROWS              128
 #define LIMIT_TOP_INTERVAL_S        3600            /* longest interval between two readings */
 
 /* doctor */

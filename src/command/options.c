@@ -345,7 +345,7 @@ const char *options_usage(void)
            "Control it\n"
            "  -s SIGNAL      stop (at once), quit (after open requests), reopen (the logs), reload,\n"
            "                 upgrade (to the executable that is installed now)\n"
-           "  sluice top [URL] --once --json [--interval N]   the load of a server, from its status page\n"
+           "  sluice top [URL] [--once [--json]] [--interval N]   live view of a server, from its status page\n"
            "\n"
            "  -v, -V, -h     version; version and build options; this text\n"
            "\n"

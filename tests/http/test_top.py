@@ -1,13 +1,16 @@
 """`sluice top`: the load of a running server, from its status page."""
 import contextlib
+import functools
 import json
+import os
+import re
 import subprocess
 import threading
 import time
 
 import pytest
 
-from kit import http1, server as server_kit, upstream as upstream_kit
+from kit import http1, server as server_kit, terminal as terminal_kit, upstream as upstream_kit
 from kit.lifetime import wait_for
 
 PATIENCE = server_kit.PATIENCE
@@ -201,9 +204,7 @@ def test_a_server_that_is_down():
     (['https://127.0.0.1/', '--once', '--json'], 'begins with http://'),
     (['http://127.0.0.1:x/', '--once', '--json'], 'the port is a number'),
     (['http://host.invalid/', '--once', '--json'], 'has no address'),
-    (['--once'], '--json'),
-    (['--json'], '--once'),
-    ([], '--once'),
+    (['--json'], 'requires "--once"'),
 ])
 def test_arguments(words, fault):
     ran = top(*words)
@@ -215,3 +216,148 @@ def test_output_that_cannot_be_written(hostile):
         ran = subprocess.run([server_kit.SLUICE, 'top', f'http://127.0.0.1:{hostile.port}/page', '--once', '--json'], stdout=full,
                              stderr=subprocess.PIPE, text=True, timeout=60 * PATIENCE, check=False)
     assert ran.returncode == 1 and 'cannot write the output' in ran.stderr
+
+
+# The live view.
+
+@pytest.fixture
+def view():
+    """view(URL, OPTION..., columns=..., lines=..., VARIABLE=...) -> a terminal in which `sluice top` runs; skipped in a build without it."""
+    made = []
+
+    def opener(*words, **options):
+        if '-Dtop=enabled' in top_output_without_view():
+            pytest.skip('built with -Dtop=disabled')
+        made.append(terminal_kit.Terminal([server_kit.SLUICE, 'top', *words], **options))
+        return made[-1]
+    yield opener
+    for terminal in made:
+        terminal.close()
+
+
+@functools.cache
+def top_output_without_view():
+    """What `sluice top` prints without a terminal: in a build without the live view, the build option."""
+    return top('http://127.0.0.1/', stdin=subprocess.DEVNULL).stderr
+
+
+def rate(rows, start):
+    """The number after a text at the start of a line."""
+    text = next(row for row in rows if row.startswith(start))[len(start):].split()[0]
+    number, unit = re.fullmatch(r'([\d.]+)([kMG]?)(?:/s)?', text).groups()
+    return float(number) * {'': 1, 'k': 1e3, 'M': 1e6, 'G': 1e9}[unit]
+
+
+def test_view_under_load(watched, view):
+    with Load(watched.port, 'user', [f'/{SIZE}.bin']), Load(watched.plain, 'plain', ['/app/x', '/missing']):
+        shown = view(f'http://127.0.0.1:{watched.plain}/status')
+        rows = shown.wait_for(lambda rows: any(row.startswith('Requests') and rate(rows, 'Requests') > 2 for row in rows), 'requests per second')
+    assert re.fullmatch(rf'sluice \S+  http://127\.0\.0\.1:{watched.plain}/status  up \d\d:\d\d:\d\d  workers 1', rows[0])
+    assert [row.split()[0] for row in rows[1:6]] == ['Requests', 'Sent', 'Connections', 'Handshakes', 'Latency']
+    assert rate(rows, 'Connections') >= 4 and re.search(r'2xx [1-9]', rows[1]) and re.search(r'4xx (0\.)?[1-9]', rows[1])
+    heading = rows.index('SEND PATH                           BYTES/S    SHARE  RESPONSES/S')
+    assert any(re.match(r'(user|openssl|ktls-\S+) +[\d.]+ [KMG]iB +[1-9][\d.]*% ', row) for row in rows[heading + 1:])
+    heading = next(number for number, row in enumerate(rows) if row.startswith('UPSTREAM'))
+    assert re.match(r'app +127\.0\.0\.1:\d+ +up +[1-9]', rows[heading + 1]) and re.match(r'app .* up +0 +0 +0 ', rows[heading + 2])
+    assert rows[23] == 'q quit   s sort: requests   h help' and all(len(row) <= 80 for row in rows)
+    shown.press('q')
+    assert shown.end() == 0 and '\x1b[?1049l' in shown.text, 'the former screen of the terminal returns'
+
+
+def test_keys(hostile, view):
+    shown = view(f'http://127.0.0.1:{hostile.port}/page')
+    shown.wait_for('SEND PATH', 'the second reading')
+    for keys, column in (('s', 'failures'), ('\x1bOC', 'active'), ('\x1bOD', 'failures'), ('sss', 'name'), ('s', 'requests')):
+        shown.press(keys)
+        shown.wait_for(f's sort: {column}', f'after {keys!r}')
+    shown.press('h')
+    shown.wait_for('left arrow', 'the help')
+    shown.press('s')
+    shown.wait_for('SEND PATH', 'any key ends the help')
+    assert 's sort: requests' in shown.rows[23]
+    shown.press('q')
+    assert shown.end() == 0
+
+
+def test_names_are_escaped(hostile, view):
+    shown = view(f'http://127.0.0.1:{hostile.port}/page')
+    shown.wait_for(r'\x1b[2J\x0d\x0a', 'the name of an upstream server, escaped')
+
+
+def test_sizes(hostile, view):
+    """The view follows the size of the terminal, down to one cell."""
+    shown = view(f'http://127.0.0.1:{hostile.port}/page', columns=120, lines=40)
+    shown.wait_for(lambda rows: rows[39].startswith('q quit') and 'SEND PATH' in '\n'.join(rows), '40 lines')
+    for columns, lines in ((80, 24), (40, 10), (300, 60), (80, 24)):
+        shown.resize(columns, lines)
+        rows = shown.wait_for(lambda rows, last=lines - 1: rows[last].startswith('q quit'), f'{columns}x{lines}')
+        assert rows[0].startswith('sluice')
+    for columns, lines in ((1, 1), (80, 24)):
+        shown.resize(columns, lines)
+    shown.wait_for(lambda rows: rows[23].startswith('q quit'), 'the usual size again')
+    shown.press('q')
+    assert shown.end() == 0
+
+
+def test_colours(hostile, view):
+    url = f'http://127.0.0.1:{hostile.port}/page'
+    shown = view(url)
+    shown.wait_for('SEND PATH', 'the tables')
+    assert 36 in shown.style_of('SEND PATH') and 7 in shown.style_of('sluice')
+    for environment in ({'NO_COLOR': '1'}, {'TERM': 'vt100'}):
+        plain = view(url, **environment)
+        plain.wait_for('SEND PATH', f'the tables, {environment}')
+        assert 1 in plain.style_of('SEND PATH') and 7 in plain.style_of('sluice')
+        assert not any(30 <= number <= 49 for row in plain.cells for _, style in row for number in style)
+        plain.press('q')
+        assert plain.end() == 0
+
+
+def test_a_server_that_goes_and_returns(watched, view):
+    shown = view(f'http://127.0.0.1:{watched.plain}/status')
+    shown.wait_for('SEND PATH', 'the tables')
+    watched.stop()
+    rows = shown.wait_for('Connection refused', 'the fault')
+    assert 'SEND PATH' in '\n'.join(rows), 'the last values stay'
+    time.sleep(1)
+    watched.start([watched.plain])
+    shown.wait_for('The server has restarted.', 'the restart')
+    shown.wait_for('q quit', 'no fault')
+    shown.press('q')
+    assert shown.end() == 0
+
+
+def test_a_silent_server_does_not_block_the_keys(hostile, view):
+    hostile.scripts['/silent'] = lambda talk: time.sleep(60)
+    shown = view(f'http://127.0.0.1:{hostile.port}/silent')
+    wait_for(lambda: any(request.target == '/silent' for request in hostile.requests), 'the request')
+    shown.press('h')
+    shown.wait_for('left arrow', 'the help', seconds=4)
+    shown.press('q')
+    assert shown.end() == 0
+
+
+def test_a_terminal_that_is_closed(hostile, view):
+    shown = view(f'http://127.0.0.1:{hostile.port}/page')
+    shown.wait_for('SEND PATH', 'the tables')
+    os.close(shown.master)
+    shown.master = None
+    shown.process.wait(20 * PATIENCE)
+
+
+def test_unknown_terminals(hostile, view):
+    url = f'http://127.0.0.1:{hostile.port}/page'
+    shown = view(url, TERM='nosuch')
+    assert shown.end() == 1 and 'is not known' in shown.text and '--once' in shown.text
+    ran = top(url, stdin=subprocess.DEVNULL)
+    assert ran.returncode == 1 and 'needs a terminal' in ran.stderr
+
+
+def test_once_as_text(watched, hostile):
+    ran = top(f'http://127.0.0.1:{watched.plain}/status', '--once')
+    assert ran.returncode == 0 and ran.stderr == ''
+    lines = ran.stdout.splitlines()
+    assert lines[0].startswith('sluice ') and lines[1].startswith('Requests') and 'q quit' not in ran.stdout
+    assert any(line.startswith('UPSTREAM') for line in lines) and all(len(line) <= 80 for line in lines)
+    ran = top(f'http://127.0.0.1:{hostile.port}/page', '--once')
+    assert ran.returncode == 0 and r'\x1b[2J' in ran.stdout and '\x1b' not in ran.stdout

@@ -1,0 +1,22 @@
+/*
+ * The lines of the live view, without a terminal: `sluice top` shows them, `--once` prints them.
+ */
+#ifndef TOP_TOP_SCREEN_H
+#define TOP_TOP_SCREEN_H
+
+#include "top/top_monitor.h"
+#include "top/top_tables.h"
+
+/* What is shown. */
+struct top_scene {
+    const struct top_monitor *monitor;
+    int64_t wall_s;                 /* for the time since the start of the server */
+    enum top_sort sort;
+    bool help;                      /* the keys, in place of the tables */
+    bool interactive;               /* the last line names the keys */
+};
+
+/* Fills the lines of a terminal of this size; larger ones are used in part. Further lines are left out. */
+void top_screen_compose(struct top_screen *screen, const struct top_scene *scene, unsigned columns, unsigned rows);
+
+#endif

@@ -1,0 +1,17 @@
+/*
+ * The tables of the live view.
+ */
+#ifndef TOP_TOP_TABLES_H
+#define TOP_TOP_TABLES_H
+
+#include "top/top_lines.h"
+#include "top/top_rates.h"
+
+enum top_sort { TOP_BY_REQUESTS, TOP_BY_FAILURES, TOP_BY_ACTIVE, TOP_BY_TIME, TOP_BY_NAME, TOP_SORTS };
+
+/* Appends the tables, each with a part of the rows that are left. */
+void top_tables_add(struct top_screen *screen, const struct top_sample *now, const struct top_rates *rates, enum top_sort sort);
+/* The name of a column. */
+const char *top_sort_name(enum top_sort sort);
+
+#endif

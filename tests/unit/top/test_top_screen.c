@@ -1,0 +1,221 @@
+#include "top/top_screen.h"
+
+#include "../runner.h"
+
+#include <stdio.h>
+
+/* A monitor with two readings, the composed screen, and the page that the second reading has. */
+static struct {
+    struct top_server server;
+    struct top_monitor monitor;
+    struct top_screen screen;
+} bed;
+
+static const char before[] = "{\"requests_total\": 0, \"start_time_seconds\": 1000}";
+
+static const char page[] =
+    "{\"build_info\": {\"version\": \"1.2.3\"}, \"start_time_seconds\": 1000, \"workers\": 4,"
+    "\"requests_total\": 12345,"
+    "\"connections\": {\"handshake\": 1, \"reading\": 2, \"writing\": 3, \"waiting\": 4},"
+    "\"connections_accepted_total\": 7,"
+    "\"responses_total\": {\"2xx\": 12000, \"3xx\": 300, \"4xx\": 40, \"5xx\": 5},"
+    "\"tls_handshakes_total\": {\"full\": 2, \"resumed\": 3, \"failed\": 1},"
+    "\"sent_bytes_total\": {\"plain\": 1024, \"ktls-sendfile\": 3072, \"user\": 0},"
+    "\"transfers_total\": {\"plain\": 5, \"ktls-sendfile\": 6, \"user\": 0},"
+    "\"request_duration_seconds\": {\"buckets\": {\"0.1\": 50, \"0.2\": 90, \"+Inf\": 100}},"
+    "\"upstreams\": [{\"upstream\": \"b\", \"server\": \"one\", \"state\": \"up\", \"requests_total\": 10,"
+    " \"failures_total\": 1, \"active\": 3, \"answer_seconds\": 0.25},"
+    "{\"upstream\": \"a\", \"server\": \"two\", \"state\": \"unhealthy\", \"requests_total\": 30, \"active\": 1,"
+    " \"answer_seconds\": 0.5},"
+    "{\"upstream\": \"c\\u001b[2J\", \"server\": \"three\", \"state\": \"resting\", \"requests_total\": 20,"
+    " \"failures_total\": 9}]}";
+
+static void load(const char *first, const char *second)
+{
+    memset(&bed, 0, sizeof(bed));
+    snprintf(bed.server.url.text, sizeof(bed.server.url.text), "http://127.0.0.1/status");
+    top_monitor_init(&bed.monitor, &bed.server, 1);
+    ck_assert_int_eq(top_sample_parse(str_from(first), &bed.monitor.samples[0]), 0);
+    ck_assert_int_eq(top_sample_parse(str_from(second), &bed.monitor.samples[1]), 0);
+    bed.monitor.samples[1].read_us = 1000000;
+    ck_assert_int_eq(top_rates_compute(&bed.monitor.samples[0], &bed.monitor.samples[1], &bed.monitor.rates), 0);
+    bed.monitor.latest = 1;
+    bed.monitor.readings = 2;
+}
+
+static void compose(enum top_sort sort, unsigned columns, unsigned rows, bool help)
+{
+    const struct top_scene scene = {.monitor = &bed.monitor,
+                                    .wall_s = 1061,
+                                    .sort = sort,
+                                    .help = help,
+                                    .interactive = true};
+
+    top_screen_compose(&bed.screen, &scene, columns, rows);
+}
+
+static void is_line(unsigned i, const char *text)
+{
+    ck_assert_str_eq(bed.screen.lines[i].text, text);
+}
+
+static const char *const lines[] = {
+    "sluice 1.2.3  http://127.0.0.1/status  up 00:01:01  workers 4",
+    "Requests        12.3k/s   2xx 12.0k  3xx 300  4xx 40  5xx 5  other 0",
+    "Sent         4.00 KiB/s",
+    "Connections        10     new 7/s  handshake 1  reading 2  writing 3  waiting 4",
+    "Handshakes          6/s   full 2  resumed 3  failed 1",
+    "Latency p50    100 ms     p90 200 ms  p99 > 200 ms",
+    "",
+    "SEND PATH                           BYTES/S    SHARE  RESPONSES/S",
+    "ktls-sendfile                      3.00 KiB    75.0%            6",
+    "plain                              1.00 KiB    25.0%            5",
+    "",
+    "UPSTREAM           SERVER              STATE       REQ/S  FAIL/S ACTIVE     TIME",
+    "a                  two                 unhealthy      30       0      1   500 ms",
+    "c\\x1b[2J           three               resting        20       9      0     0 us",
+    "b                  one                 up             10       1      3   250 ms",
+};
+
+START_TEST(all_lines)
+{
+    load(before, page);
+    compose(TOP_BY_REQUESTS, 80, 24, false);
+    ck_assert_uint_eq(bed.screen.used, 24);
+    for (unsigned i = 0; i < 23; i++)
+        is_line(i, i < sizeof(lines) / sizeof(lines[0]) ? lines[i] : "");
+    is_line(23, "q quit   s sort: requests   h help");
+    ck_assert_int_eq(bed.screen.lines[0].style, TOP_TITLE);
+    ck_assert_int_eq(bed.screen.lines[7].style, TOP_HEADING);
+    top_monitor_finish(&bed.monitor);
+}
+END_TEST
+
+/* The first letters of the upstream servers, in order. */
+static const struct {
+    enum top_sort sort;
+    const char *name, *order;
+} sorts[] = {
+    {TOP_BY_REQUESTS, "requests", "acb"}, {TOP_BY_FAILURES, "failures", "cba"}, {TOP_BY_ACTIVE, "active", "bac"},
+    {TOP_BY_TIME, "time", "abc"}, {TOP_BY_NAME, "name", "abc"},
+};
+
+START_TEST(sorted_columns)
+{
+    char order[4] = "", keys[80];
+
+    load(before, page);
+    compose(sorts[_i].sort, 80, 24, false);
+    for (unsigned i = 0; i < 3; i++)
+        order[i] = bed.screen.lines[12 + i].text[0];
+    ck_assert_str_eq(order, sorts[_i].order);
+    snprintf(keys, sizeof(keys), "q quit   s sort: %s   h help", sorts[_i].name);
+    is_line(23, keys);
+    top_monitor_finish(&bed.monitor);
+}
+END_TEST
+
+START_TEST(every_size)
+{
+    load(before, page);
+    for (unsigned columns = 0; columns < 300; columns += columns < 4 ? 1 : 19) {
+        for (unsigned rows = 0; rows < 300; rows += rows < 40 ? 1 : 31) {
+            compose(TOP_BY_NAME, columns, rows, rows % 2);
+            ck_assert_uint_eq(bed.screen.used, rows < LIMIT_TOP_ROWS ? rows : LIMIT_TOP_ROWS);
+            for (unsigned i = 0; i < bed.screen.used; i++)
+                ck_assert_uint_le(strlen(bed.screen.lines[i].text), bed.screen.columns);
+            ck_assert_uint_eq(bed.screen.columns, columns < LIMIT_TOP_COLUMNS ? columns : LIMIT_TOP_COLUMNS);
+        }
+    }
+    top_monitor_finish(&bed.monitor);
+}
+END_TEST
+
+/* A short terminal shows a part of both tables, and the number of the servers that are left out. */
+START_TEST(few_rows)
+{
+    load(before, page);
+    compose(TOP_BY_REQUESTS, 80, 15, false);
+    is_line(7, lines[7]);
+    is_line(8, lines[8]);
+    is_line(9, lines[9]);
+    is_line(11, lines[11]);
+    is_line(12, lines[12]);
+    is_line(13, "and 2 more");
+    top_monitor_finish(&bed.monitor);
+}
+END_TEST
+
+START_TEST(help_and_restart)
+{
+    load("{\"requests_total\": 0, \"start_time_seconds\": 2}", page);
+    compose(TOP_BY_REQUESTS, 80, 24, true);
+    is_line(6, "The server has restarted.");
+    is_line(7, "q                quit");
+    is_line(15, "");
+    is_line(23, "q quit   s sort: requests   h help");
+    top_monitor_finish(&bed.monitor);
+}
+END_TEST
+
+START_TEST(before_the_second_reading)
+{
+    load(before, page);
+    bed.monitor.readings = 0;
+    snprintf(bed.monitor.fault, sizeof(bed.monitor.fault), "cannot connect to \033host");
+    compose(TOP_BY_REQUESTS, 80, 24, false);
+    is_line(0, "sluice  http://127.0.0.1/status");
+    is_line(1, "");
+    is_line(23, "cannot connect to \\x1bhost");
+    ck_assert_int_eq(bed.screen.lines[23].style, TOP_FAULT);
+    top_monitor_finish(&bed.monitor);
+}
+END_TEST
+
+/* Values and texts at their limits, in each width: no line is longer than the screen or has a control character. */
+START_TEST(hostile_pages)
+{
+    static const char hostile[] =
+        "{\"requests_total\": 18446744073709551615, \"start_time_seconds\": 9223372036854775808,"
+        "\"workers\": 18446744073709551615,"
+        "\"build_info\": {\"version\": \"\\e]0;\\a%s%n\"},"
+        "\"connections\": {\"waiting\": 18446744073709551615, \"reading\": 18446744073709551615},"
+        "\"sent_bytes_total\": {\"\\e[31m\\\\\": 18446744073709551615, \"b\\r\\n\": 18446744073709551615},"
+        "\"upstreams\": [{\"upstream\": \"\\t\\x9b\", \"server\": \"\\u2028\", \"state\": \"\\0\","
+        "\"requests_total\": 18446744073709551615,"
+        "\"active\": 18446744073709551615, \"answer_seconds\": 18446744073708}, {}]}";
+
+    load("{\"requests_total\": 0}", hostile);
+    for (unsigned columns = 1; columns < 260; columns += 3) {
+        compose(TOP_BY_TIME, columns, 24, false);
+        for (unsigned i = 0; i < bed.screen.used; i++) {
+            ck_assert_uint_le(strlen(bed.screen.lines[i].text), columns);
+            for (const char *at = bed.screen.lines[i].text; *at; at++)
+                ck_assert(*at >= ' ' && *at <= '~');
+        }
+    }
+    top_monitor_finish(&bed.monitor);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("top_screen");
+    TCase *tests = tcase_create("top_screen");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_set_timeout(tests, 30);
+    tcase_add_test(tests, all_lines);
+    tcase_add_loop_test(tests, sorted_columns, 0, TOP_SORTS);
+    tcase_add_test(tests, every_size);
+    tcase_add_test(tests, few_rows);
+    tcase_add_test(tests, help_and_restart);
+    tcase_add_test(tests, before_the_second_reading);
+    tcase_add_test(tests, hostile_pages);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
