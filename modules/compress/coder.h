@@ -15,7 +15,7 @@ enum coder_flush {
 
 struct coder_kind {
     size_t memory;                  /* upper bound of the memory of a coder in bytes, for any level and input */
-    unsigned level_least, level_most;
+    unsigned level_min, level_max;
     /* Opens a coder for `length` bytes of input; UINT64_MAX: unknown. NULL when out of memory. */
     void *(*open)(unsigned level, uint64_t length);
     /*

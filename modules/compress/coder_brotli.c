@@ -7,12 +7,12 @@
 #include <brotli/encode.h>
 #include <errno.h>
 
-enum { WINDOW_MOST = 16, BLOCK_MOST = 16 };
+enum { WINDOW_MAX = 16, BLOCK_MAX = 16 };
 
 static void *brotli_open(unsigned level, uint64_t length)
 {
     BrotliEncoderState *state = BrotliEncoderCreateInstance(NULL, NULL, NULL);
-    uint32_t window = WINDOW_MOST;
+    uint32_t window = WINDOW_MAX;
 
     if (!state)
         return NULL;
@@ -20,7 +20,7 @@ static void *brotli_open(unsigned level, uint64_t length)
         window--;
     if (!BrotliEncoderSetParameter(state, BROTLI_PARAM_QUALITY, level) ||
         !BrotliEncoderSetParameter(state, BROTLI_PARAM_LGWIN, window) ||
-        !BrotliEncoderSetParameter(state, BROTLI_PARAM_LGBLOCK, BLOCK_MOST) ||
+        !BrotliEncoderSetParameter(state, BROTLI_PARAM_LGBLOCK, BLOCK_MAX) ||
         !BrotliEncoderSetParameter(state, BROTLI_PARAM_SIZE_HINT,
                                    length < UINT32_MAX ? (uint32_t)length : 0)) {
         BrotliEncoderDestroyInstance(state);
@@ -55,8 +55,8 @@ static void brotli_close(void *coder)
 
 const struct coder_kind coder_brotli = {
     .memory = 3 * 1024 * 1024,
-    .level_least = 0,
-    .level_most = 9,
+    .level_min = 0,
+    .level_max = 9,
     .open = brotli_open,
     .step = brotli_step,
     .close = brotli_close,

@@ -11,7 +11,7 @@
 #define ZLIB_CONST
 #include <zlib.h>
 
-enum { GZIP_HEAD = 16, WINDOW_MOST = 15 };
+enum { GZIP_HEAD = 16, WINDOW_MAX = 15 };
 
 struct gunzip {
     z_stream stream;
@@ -22,7 +22,7 @@ static void *gunzip_open(unsigned level, uint64_t length)
 {
     struct gunzip *gunzip = calloc(1, sizeof(*gunzip));
 
-    if (gunzip && inflateInit2(&gunzip->stream, GZIP_HEAD + WINDOW_MOST) != Z_OK) {
+    if (gunzip && inflateInit2(&gunzip->stream, GZIP_HEAD + WINDOW_MAX) != Z_OK) {
         free(gunzip);
         return NULL;
     }

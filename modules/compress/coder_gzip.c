@@ -10,14 +10,14 @@
 #define ZLIB_CONST
 #include <zlib.h>
 
-enum { GZIP_HEAD = 16, WINDOW_MOST = 15, WINDOW_LEAST = 9, MEMORY_MOST = 8 };
+enum { GZIP_HEAD = 16, WINDOW_MAX = 15, WINDOW_MIN = 9, MEMORY_MAX = 8 };
 
 /* The window need not exceed the input, plus the bytes of deflate's lookahead. */
 static int window_for(uint64_t length)
 {
-    int bits = WINDOW_MOST;
+    int bits = WINDOW_MAX;
 
-    while (bits > WINDOW_LEAST && length < (1u << (bits - 1)) - 262)
+    while (bits > WINDOW_MIN && length < (1u << (bits - 1)) - 262)
         bits--;
     return bits;
 }
@@ -26,7 +26,7 @@ static void *gzip_open(unsigned level, uint64_t length)
 {
     z_stream *stream = calloc(1, sizeof(*stream));
     int bits = window_for(length);
-    int memory = MEMORY_MOST - (WINDOW_MOST - bits);
+    int memory = MEMORY_MAX - (WINDOW_MAX - bits);
 
     if (stream &&
         deflateInit2(stream, (int)level, Z_DEFLATED, bits + GZIP_HEAD, memory, Z_DEFAULT_STRATEGY) != Z_OK) {
@@ -69,8 +69,8 @@ static void gzip_close(void *coder)
 
 const struct coder_kind coder_gzip = {
     .memory = 280 * 1024,
-    .level_least = 1,
-    .level_most = 9,
+    .level_min = 1,
+    .level_max = 9,
     .open = gzip_open,
     .step = gzip_step,
     .close = gzip_close,

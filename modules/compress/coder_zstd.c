@@ -7,12 +7,12 @@
 #include <zstd.h>
 
 /* Powers of two, except TABLES_FIT: the highest level whose default tables do not exceed the window. */
-enum { WINDOW_MOST = 17, HASH_MOST = 17, CHAIN_MOST = 16, TABLES_FIT = 3 };
+enum { WINDOW_MAX = 17, HASH_MAX = 17, CHAIN_MAX = 16, TABLES_FIT = 3 };
 
 static int set_sizes(ZSTD_CCtx *stream, unsigned level)
 {
     const int sizes[][2] = {
-        {ZSTD_c_windowLog, WINDOW_MOST}, {ZSTD_c_hashLog, HASH_MOST}, {ZSTD_c_chainLog, CHAIN_MOST}};
+        {ZSTD_c_windowLog, WINDOW_MAX}, {ZSTD_c_hashLog, HASH_MAX}, {ZSTD_c_chainLog, CHAIN_MAX}};
 
     for (size_t i = 0; i < (level > TABLES_FIT ? 3 : 1); i++) {
         if (ZSTD_isError(ZSTD_CCtx_setParameter(stream, (ZSTD_cParameter)sizes[i][0], sizes[i][1])))
@@ -60,8 +60,8 @@ static void zstd_close(void *coder)
 
 const struct coder_kind coder_zstd = {
     .memory = 3 * 1024 * 1024,
-    .level_least = 1,
-    .level_most = 9,
+    .level_min = 1,
+    .level_max = 9,
     .open = zstd_open,
     .step = zstd_step,
     .close = zstd_close,

@@ -103,7 +103,7 @@ static bool may_negotiate(struct exchange *x, const struct compress_conf *conf)
 {
     struct cache_control control;
 
-    if (x->request.version < (conf->least_version == 0 ? HTTP_1_0 : HTTP_1_1) ||
+    if (x->request.version < (conf->min_version == 0 ? HTTP_1_0 : HTTP_1_1) ||
         !serves_proxy(x, conf->proxied))
         return false;
     cache_control_read(&x->request.headers, CACHE_OF_REQUEST, &control);

@@ -29,7 +29,7 @@ struct compress_conf {
         uint64_t level;
     } codings[CODINGS];
     unsigned proxied;               /* enum compress_proxied */
-    int least_version;              /* index of `gzip_http_version` */
+    int min_version;                /* index of `gzip_http_version` */
     bool gunzip;
     bool any;                       /* at least one coding is on */
 };

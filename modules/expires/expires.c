@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <time.h>
 
-#define MOST_SECONDS (100LL * 366 * 24 * 3600) /* maximum of values from variables: later dates cannot be formatted */
+#define MAX_SECONDS (100LL * 366 * 24 * 3600) /* maximum of values from variables: later dates cannot be formatted */
 
 enum expires_kind { EXPIRES_OFF, EXPIRES_EPOCH, EXPIRES_MAX, EXPIRES_AFTER, EXPIRES_MODIFIED, EXPIRES_DAILY };
 
@@ -68,7 +68,7 @@ static bool parse_time(struct str text, int64_t *out_seconds)
             text = str_trim(str_skip(text, 1));
         }
         if (unit == 0 || __builtin_mul_overflow(number, unit, &number) ||
-            __builtin_add_overflow(sum, number, &sum) || sum > MOST_SECONDS)
+            __builtin_add_overflow(sum, number, &sum) || sum > MAX_SECONDS)
             return false;
     }
     *out_seconds = sum;

@@ -68,14 +68,14 @@ static bool is_listed(const char *const *names, struct str name)
     return false;
 }
 
-static int pairs_init(struct pairs *pairs, struct arena *arena, size_t most)
+static int pairs_init(struct pairs *pairs, struct arena *arena, size_t max)
 {
     size_t slots = 16;
 
-    while (slots < 2 * most)
+    while (slots < 2 * max)
         slots *= 2;
     *pairs = (struct pairs){.mask = (uint32_t)(slots - 1)};
-    pairs->items = arena_zalloc(arena, most, sizeof(*pairs->items));
+    pairs->items = arena_zalloc(arena, max, sizeof(*pairs->items));
     pairs->slots = arena_zalloc(arena, slots, sizeof(*pairs->slots));
     return pairs->items && pairs->slots ? 0 : -ENOMEM;
 }
@@ -343,7 +343,7 @@ int fastcgi_write_head(struct gateway_request *p, struct str *out_fault)
 {
     const struct fastcgi_conf *conf = fastcgi_conf_of(p);
     const struct fastcgi_params *rows = conf->params.items;
-    size_t most = conf->usual.count + p->x->request.headers.count + 1;
+    size_t max = conf->usual.count + p->x->request.headers.count + 1;
     struct arena *arena = &p->x->arena;
     struct pairs pairs;
     struct str params;
@@ -353,8 +353,8 @@ int fastcgi_write_head(struct gateway_request *p, struct str *out_fault)
     if (p->sent.content_length == BODY_LENGTH_UNKNOWN)
         return -EINVAL;
     for (size_t i = 0; i < conf->params.count; i++)
-        most += rows[i].count;
-    if (pairs_init(&pairs, arena, most) < 0)
+        max += rows[i].count;
+    if (pairs_init(&pairs, arena, max) < 0)
         return -ENOMEM;
     error = set_param_values(p, &pairs, &conf->usual);
     for (size_t i = 0; error == 0 && i < conf->params.count; i++)

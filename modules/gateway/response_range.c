@@ -20,12 +20,12 @@ struct ranged {
     char last;
 };
 
-static void clip_chunk(struct chunk *chunk, uint64_t most)
+static void clip_chunk(struct chunk *chunk, uint64_t max)
 {
-    if (chunk->kind == CHUNK_FILE && chunk->file.length > most)
-        chunk->file.length = most;
-    else if (chunk->kind == CHUNK_BYTES && chunk->bytes.length > most)
-        chunk->bytes.length = (size_t)most;
+    if (chunk->kind == CHUNK_FILE && chunk->file.length > max)
+        chunk->file.length = max;
+    else if (chunk->kind == CHUNK_BYTES && chunk->bytes.length > max)
+        chunk->bytes.length = (size_t)max;
 }
 
 /* Reads the bytes after the range, then produces the last byte of the range, even if reading them failed. */

@@ -13,7 +13,7 @@
 
 struct limit_conn_row {
     struct limit_use use;
-    uint64_t most;
+    uint64_t max;
 };
 
 struct limit_conn_conf {
@@ -45,7 +45,7 @@ static int read_zone_limit(struct limit_conn_row *row, struct conf_reader *reade
 {
     row->use.name = name;
     row->use.mark = node->mark;
-    if (str_to_u64(number, &row->most) == 0 && row->most > 0 && row->most <= UINT32_MAX)
+    if (str_to_u64(number, &row->max) == 0 && row->max > 0 && row->max <= UINT32_MAX)
         return 0;
     conf_error(reader->errors, node->mark, HINT, "\"" STR_FMT "\" is not a number of connections",
                STR_ARG(number));
@@ -134,7 +134,7 @@ static bool enter_zone(struct holding *holding, const struct limit_conn_row *row
 
     if (str_empty(text))
         return true;
-    if (!limit_zone_enter(row->use.zone->zone, key, worker_place(worker), row->most))
+    if (!limit_zone_enter(row->use.zone->zone, key, worker_place(worker), row->max))
         return false;
     holding->uses[holding->count++] = (struct zone_use){row->use.zone->zone, key};
     return true;

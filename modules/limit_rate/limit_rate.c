@@ -77,15 +77,15 @@ static void count_time(struct throttled_body *throttled_body)
 {
     uint64_t now_ms = exchange_clock(throttled_body->x)->monotonic_ms;
     uint64_t passed_ms = u64_sub_sat(now_ms, throttled_body->counted_ms);
-    uint64_t most =
+    uint64_t max =
         (throttled_body->rate > throttled_body->share ? throttled_body->rate : throttled_body->share) * 1000;
 
     throttled_body->counted_ms = now_ms;
     if (passed_ms > 1000)
         passed_ms = 1000;
     throttled_body->credit += throttled_body->rate * passed_ms;
-    if (throttled_body->credit > most)
-        throttled_body->credit = most;
+    if (throttled_body->credit > max)
+        throttled_body->credit = max;
 }
 
 static void consume_credit(struct throttled_body *throttled_body, uint64_t bytes)
@@ -124,11 +124,11 @@ static int wait_for_credit(struct throttled_body *throttled_body, uint64_t neede
     return -EAGAIN;
 }
 
-static int next_of_span(struct throttled_body *throttled_body, uint64_t most, struct chunk *out)
+static int next_of_span(struct throttled_body *throttled_body, uint64_t max, struct chunk *out)
 {
     *out = throttled_body->span;
-    if (out->file.length > most)
-        out->file.length = most;
+    if (out->file.length > max)
+        out->file.length = max;
     chunk_advance(&throttled_body->span, out->file.length);
     consume_credit(throttled_body, out->file.length);
     return 1;
@@ -139,25 +139,25 @@ static int throttled_body_next(struct body *body, unsigned accept, size_t room, 
 {
     struct throttled_body *throttled_body = container_of(body, struct throttled_body, body);
     uint64_t needed = body->length < throttled_body->share ? body->length : throttled_body->share;
-    uint64_t most;
+    uint64_t max;
     int result;
 
     count_time(throttled_body);
-    most = throttled_body->free + throttled_body->credit / 1000;
-    if (most < needed)
+    max = throttled_body->free + throttled_body->credit / 1000;
+    if (max < needed)
         return wait_for_credit(throttled_body, needed);
     throttled_body->waits = false;
     if (chunk_length(&throttled_body->span) > 0)
-        return next_of_span(throttled_body, most, out);
-    if (room > most && most > 0)
-        room = (size_t)most;
+        return next_of_span(throttled_body, max, out);
+    if (room > max && max > 0)
+        room = (size_t)max;
     result = throttled_body->inner->ops->next(throttled_body->inner, accept & ~(unsigned)CHUNK_PIPE, room, out);
     if (result <= 0)
         return result;
     if (out->kind == CHUNK_FILE) {
         throttled_body->span = *out;
         throttled_body->span.file.whole = out->file.length; /* length of the whole span, for each of its shares */
-        return next_of_span(throttled_body, most, out);
+        return next_of_span(throttled_body, max, out);
     }
     consume_credit(throttled_body, out->bytes.length);
     return 1;
@@ -217,8 +217,8 @@ static int limit_rate_filter(struct exchange *x, const void *conf)
         return -ENOMEM;
     if (rate == 0)
         return 0;
-    if (rate > LIMIT_RATE_MOST)
-        rate = LIMIT_RATE_MOST;
+    if (rate > LIMIT_RATE_MAX)
+        rate = LIMIT_RATE_MAX;
     throttled_body = exchange_state(x, &module_limit_rate, sizeof(*throttled_body));
     if (!throttled_body)
         return -ENOMEM;

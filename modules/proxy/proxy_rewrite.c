@@ -161,11 +161,11 @@ enum { ADDED_FLAGS = 3 };
 
 static int parts_init(struct arena *arena, struct str cookie, struct parts *parts)
 {
-    size_t most = 1 + ADDED_FLAGS;
+    size_t max = 1 + ADDED_FLAGS;
 
     for (size_t i = 0; i < cookie.length; i++)
-        most += cookie.data[i] == ';';
-    *parts = (struct parts){.items = arena_zalloc(arena, most, sizeof(struct str))};
+        max += cookie.data[i] == ';';
+    *parts = (struct parts){.items = arena_zalloc(arena, max, sizeof(struct str))};
     return parts->items ? 0 : -ENOMEM;
 }
 

@@ -9,7 +9,7 @@
 #include <openssl/evp.h>
 #include <stddef.h>
 
-#define SUM_MOST 64 /* upper bound of a hash in base64 */
+#define SUM_MAX 64 /* upper bound of a hash in base64 */
 
 struct secure_link_conf {
     const struct template *link;   /* "HASH" or "HASH,TIME"; NULL: inactive */
@@ -110,18 +110,18 @@ static bool split_link(struct exchange *x, const struct secure_link_conf *own, s
 }
 
 /* Converts to the alphabet of base64url, without padding. */
-static size_t normalise_base64(struct str sum, char out[SUM_MOST])
+static size_t normalise_base64(struct str sum, char out[SUM_MAX])
 {
     size_t length = 0;
 
     while (str_ends(sum, STR("=")))
         sum.length--;
-    for (; length < sum.length && length < SUM_MOST; length++) {
+    for (; length < sum.length && length < SUM_MAX; length++) {
         char c = sum.data[length];
 
         out[length] = c == '+' ? '-' : c == '/' ? '_' : c;
     }
-    return sum.length <= SUM_MOST ? length : 0;
+    return sum.length <= SUM_MAX ? length : 0;
 }
 
 static const struct template *text_of(const struct secure_link_conf *own)
@@ -133,7 +133,7 @@ static bool hash_matches(struct exchange *x, const struct secure_link_conf *own,
 {
     struct str text = exchange_eval(x, text_of(own));
     unsigned char digest[EVP_MAX_MD_SIZE], encoded[2 * EVP_MAX_MD_SIZE];
-    char received[SUM_MOST], expected[SUM_MOST];
+    char received[SUM_MAX], expected[SUM_MAX];
     unsigned size = 0;
     size_t length;
     int count;

@@ -111,7 +111,7 @@ static const struct format *by_accept(const struct exchange *x)
     const struct format *best = &formats[0];
     struct header_list list;
     struct str member;
-    unsigned most = 0;
+    unsigned max = 0;
 
     header_list_start(&list, &x->request.headers, STR("Accept"));
     while (header_list_next(&list, &member)) {
@@ -119,8 +119,8 @@ static const struct format *by_accept(const struct exchange *x)
         const struct format *format = by_type(str_trim(str_cut(&rest, ';')));
         unsigned weight = format ? weight_of(member) : 0;
 
-        if (weight > most) {
-            most = weight;
+        if (weight > max) {
+            max = weight;
             best = format;
         }
     }

@@ -16,9 +16,9 @@ static bool same_bits(const uint8_t *a, const uint8_t *b, unsigned bits)
     return memcmp(a, b, whole) == 0 && (bits % 8 == 0 || ((a[whole] ^ b[whole]) & mask) == 0);
 }
 
-static bool has_host_bits(const struct cidr *cidr, unsigned most)
+static bool has_host_bits(const struct cidr *cidr, unsigned max)
 {
-    for (unsigned bit = cidr->bits; bit < most; bit++) {
+    for (unsigned bit = cidr->bits; bit < max; bit++) {
         if (cidr->bytes[bit / 8] & (0x80u >> bit % 8))
             return true;
     }
@@ -42,9 +42,9 @@ int cidr_parse(struct str text, struct cidr *out_cidr)
     struct str bits = text;
     struct str address = str_cut(&bits, '/');
     struct cidr cidr = {.family = str_find(address, ':') < 0 ? AF_INET : AF_INET6};
-    unsigned most = cidr.family == AF_INET ? 32 : 128;
+    unsigned max = cidr.family == AF_INET ? 32 : 128;
     char terminated[INET6_ADDRSTRLEN];
-    uint64_t count = most;
+    uint64_t count = max;
 
     if (str_equal(text, STR("unix:"))) {
         *out_cidr = (struct cidr){.family = AF_UNIX};
@@ -58,10 +58,10 @@ int cidr_parse(struct str text, struct cidr *out_cidr)
     terminated[address.length] = '\0';
     if (inet_pton(cidr.family, terminated, cidr.bytes) != 1)
         return -EINVAL;
-    if (bits.data && (str_to_u64(bits, &count) < 0 || count > most))
+    if (bits.data && (str_to_u64(bits, &count) < 0 || count > max))
         return -EINVAL;
     cidr.bits = (uint8_t)count;
-    if (has_host_bits(&cidr, most))
+    if (has_host_bits(&cidr, max))
         return -EINVAL;
     unmap_ipv4(&cidr);
     *out_cidr = cidr;

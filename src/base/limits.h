@@ -157,7 +157,7 @@
 #define LIMIT_PIPES                 128             /* pipes of a worker for splice between sockets, per direction */
 #define LIMIT_FREE_PIPES            16              /* pipes kept while unused */
 #define LIMIT_PIPE_BYTES            (256 * 1024)    /* requested capacity of one pipe: as many bytes as one loop iteration moves */
-#define LIMIT_PIPE_LEAST            (64 * 1024)     /* smallest capacity accepted */
+#define LIMIT_PIPE_MIN              (64 * 1024)     /* smallest capacity accepted */
 #define LIMIT_SPLICE_BYTES          (64 * 1024)     /* bodies below this size are copied */
 #define LIMIT_STREAM_MEMORY         (256 * 1024)    /* arena of one `stream` connection */
 #define LIMIT_FREE_CONNECTIONS         256             /* free connections of a worker */
@@ -188,19 +188,19 @@
 #define LIMIT_FASTCGI_PARAMS        LIMIT_REQUEST_HEAD /* bytes of all parameters of one request */
 #define LIMIT_PROXY_IDLE_MS         3600000         /* shortest read timeout of upgraded connections and event streams */
 #define LIMIT_RESOLVE_VALID_MS      30000           /* interval between two reads of names from the hosts file */
-#define LIMIT_RESOLVE_LEAST_MS      1000            /* shorter DNS TTLs are raised to this */
-#define LIMIT_RESOLVE_MOST_MS       3600000         /* longer DNS TTLs are lowered to this */
+#define LIMIT_RESOLVE_MIN_MS        1000            /* shorter DNS TTLs are raised to this */
+#define LIMIT_RESOLVE_MAX_MS        3600000         /* longer DNS TTLs are lowered to this */
 #define LIMIT_RESOLVE_TIMEOUT_MS    30000           /* one query, if resolver_timeout is not set */
 #define LIMIT_RESOLVE_TRY_MS        2000            /* wait before a query is repeated */
 #define LIMIT_RESOLVE_SERVERS       8               /* name servers of one `resolver` */
 #define LIMIT_RESOLVE_RETRY_MS      1000            /* first retry of a failed lookup; each further failure doubles the delay */
-#define LIMIT_RESOLVE_RETRY_MOST_MS 5000            /* upper bound of that delay */
+#define LIMIT_RESOLVE_RETRY_MAX_MS 5000             /* upper bound of that delay */
 #define LIMIT_RESOLVED_NAMES        256             /* names whose addresses a starting worker inherits */
 #define LIMIT_RESOLVED_KEY          1024            /* bytes of the key of a name: host, port, service, name servers */
 
 /* limits of requests and connections */
-#define LIMIT_ZONE_LEAST            (32 * 1024)     /* smallest size of a zone */
-#define LIMIT_ZONE_MOST             (16ull * 1024 * 1024 * 1024)
+#define LIMIT_ZONE_MIN              (32 * 1024)     /* smallest size of a zone */
+#define LIMIT_ZONE_MAX              (16ull * 1024 * 1024 * 1024)
 #define LIMIT_PASSWORD_FILE         (4 * 1024 * 1024) /* bytes of a password file */
 #define LIMIT_LOGIN_TEXT            512             /* bytes of a user name or a password: the limit of libcrypt */
 #define LIMIT_LOGIN_PATH            4096            /* bytes of the path of a password file */
@@ -210,7 +210,7 @@
 #define LIMIT_LOGIN_KNOWN_MS        300000          /* lifetime of an unused cached login */
 #define LIMIT_BCRYPT_COST           16              /* about 4 seconds per hash */
 #define LIMIT_SHA_ROUNDS            5000000         /* about 4 seconds per hash */
-#define LIMIT_RATE_MOST            (1ull << 40)    /* bytes per second; higher rates are unlimited */
+#define LIMIT_RATE_MAX             (1ull << 40)    /* bytes per second; higher rates are unlimited */
 #define LIMIT_REQUEST_RATE          1000000         /* upper bound of a rate and of a burst */
 
 /* acme */
@@ -230,8 +230,8 @@
 #define LIMIT_ACME_CONTROL_MS       1000            /* delay before an ended renewal process is started again; doubled each time, up to a minute */
 
 /* cache */
-#define LIMIT_CACHE_ZONE_LEAST      (32 * 1024)     /* smallest size of a cache index */
-#define LIMIT_CACHE_ZONE_MOST       (64ull * 1024 * 1024 * 1024)
+#define LIMIT_CACHE_ZONE_MIN        (32 * 1024)     /* smallest size of a cache index */
+#define LIMIT_CACHE_ZONE_MAX        (64ull * 1024 * 1024 * 1024)
 #define LIMIT_CACHE_HEAD            (2 * 1024 * 1024) /* key and stored headers of one file */
 #define LIMIT_CACHE_KEY             (64 * 1024)     /* longer keys are not stored */
 #define LIMIT_CACHE_BODY            (64ull << 30)   /* bytes of one response, unless max_size is smaller */

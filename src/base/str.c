@@ -114,9 +114,9 @@ int str_to_u64(struct str s, uint64_t *out_value)
 
 static size_t min_of_three(size_t a, size_t b, size_t c)
 {
-    size_t least = a < b ? a : b;
+    size_t min = a < b ? a : b;
 
-    return least < c ? least : c;
+    return min < c ? min : c;
 }
 
 /* A swap of two neighbouring characters counts as one edit. */

@@ -102,7 +102,7 @@ static int read_zone(struct conf_reader *reader, const struct conf_node *node, s
         return report_cache_error(reader, &word, "keys_zone takes NAME:SIZE");
     word.text = size;
     error = conf_read_size(reader, &word, &row->conf.zone_size);
-    if (error == 0 && (row->conf.zone_size < LIMIT_CACHE_ZONE_LEAST || row->conf.zone_size > LIMIT_CACHE_ZONE_MOST))
+    if (error == 0 && (row->conf.zone_size < LIMIT_CACHE_ZONE_MIN || row->conf.zone_size > LIMIT_CACHE_ZONE_MAX))
         return report_cache_error(reader, &word, "keys_zone: the size must be from 32k to 64g");
     if (error == 0 && caches_find(reader->caches, row->conf.name))
         return report_cache_error(reader, &word, "keys_zone: the name is already used by another cache");

@@ -16,12 +16,12 @@ void cache_fill_lock_init(struct cache_store *store)
     store->tick.done = wait_timer_done;
 }
 
-uint64_t cache_store_fill_lock(struct cache_store *store, const struct cache_hash *hash, uint64_t most_ms)
+uint64_t cache_store_fill_lock(struct cache_store *store, const struct cache_hash *hash, uint64_t max_ms)
 {
     uint64_t now_ms = store->loop->clock.monotonic_ms;
     uint64_t fill_lock = ++store->fill_locks * LIMIT_WORKERS + store->worker;
     struct cache_victims victims = {0};
-    bool taken = cache_zone_fill_lock(store->conf->zone, hash, fill_lock, now_ms, now_ms + most_ms, &victims);
+    bool taken = cache_zone_fill_lock(store->conf->zone, hash, fill_lock, now_ms, now_ms + max_ms, &victims);
 
     cache_store_delete(store, &victims);
     return taken ? fill_lock : 0;

@@ -145,13 +145,13 @@ static bool evict_files(struct cache_manager *cache_manager)
 {
     const struct cache_conf *conf = cache_manager->store->conf;
     uint64_t now_s = cache_manager->now_ms / 1000, inactive_s = conf->inactive_ms / 1000;
-    uint64_t most = bytes_allowed(cache_manager);
+    uint64_t max = bytes_allowed(cache_manager);
     bool more = true;
 
     for (uint64_t files = 0; files < conf->files_at_once && more; files += CACHE_VICTIMS) {
         struct cache_victims victims = {0};
 
-        more = cache_zone_evict(conf->zone, now_s > inactive_s ? (uint32_t)(now_s - inactive_s) : 0, most,
+        more = cache_zone_evict(conf->zone, now_s > inactive_s ? (uint32_t)(now_s - inactive_s) : 0, max,
                                 cache_manager->now_ms, &victims);
         for (unsigned i = 0; i < victims.count; i++)
             cache_file_delete(&conf->directory, &victims.ids[i]);

@@ -137,8 +137,8 @@ void cache_fill_discard(struct cache_fill *fill);
 
 /* Returns the key's hash. */
 void cache_store_hash(struct str key, struct cache_hash *out);
-/* Acquires the fill lock of a hash for at most `most_ms`; 0: another request holds it. */
-uint64_t cache_store_fill_lock(struct cache_store *store, const struct cache_hash *hash, uint64_t most_ms);
+/* Acquires the fill lock of a hash for at most `max_ms`; 0: another request holds it. */
+uint64_t cache_store_fill_lock(struct cache_store *store, const struct cache_hash *hash, uint64_t max_ms);
 /* Releases it and wakes the waiters. Lock 0 has no effect. */
 void cache_store_fill_unlock(struct cache_store *store, const struct cache_hash *hash, uint64_t fill_lock);
 

@@ -292,7 +292,7 @@ static size_t unit_of(struct str text)
 /* Parses numbers with descending units: "1h30m", "1h 30m". -ENOMSG: a number without a unit. */
 static int duration_parse(struct str text, uint64_t *out_ms)
 {
-    size_t least = 0;
+    size_t next_unit = 0;
     uint64_t total = 0;
 
     if (str_equal(text, STR("0"))) {
@@ -311,12 +311,12 @@ static int duration_parse(struct str text, uint64_t *out_ms)
             return error;
         if (!unit.length)
             return rest.length ? -EINVAL : -ENOMSG;
-        while (least < sizeof(durations) / sizeof(durations[0]) &&
-               !str_equal(unit, str_from(durations[least].name)))
-            least++;
-        if (least == sizeof(durations) / sizeof(durations[0]))
+        while (next_unit < sizeof(durations) / sizeof(durations[0]) &&
+               !str_equal(unit, str_from(durations[next_unit].name)))
+            next_unit++;
+        if (next_unit == sizeof(durations) / sizeof(durations[0]))
             return -EINVAL;
-        if (__builtin_mul_overflow(number, durations[least++].factor, &part) ||
+        if (__builtin_mul_overflow(number, durations[next_unit++].factor, &part) ||
             __builtin_add_overflow(total, part, &total))
             return -ERANGE;
         text = str_trim(str_skip(rest, unit.length));

@@ -79,11 +79,11 @@ static long line_by(const struct format *format)
 }
 
 /* The new column of a line at `source` that belongs to a construct shifted by that much. */
-static unsigned moved_column(unsigned source, long by, unsigned least)
+static unsigned moved_column(unsigned source, long by, unsigned min)
 {
     long column = (long)source + by;
 
-    return column > (long)least ? (unsigned)column : least;
+    return column > (long)min ? (unsigned)column : min;
 }
 
 /*

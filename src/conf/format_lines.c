@@ -63,12 +63,12 @@ void lines_begin(struct format_lines *lines, unsigned indent, unsigned source_in
 
 void lines_trail(struct format_lines *lines, struct str comment, unsigned source_column)
 {
-    unsigned least = lines_here(lines) + 1;
+    unsigned min = lines_here(lines) + 1;
     long moved = (long)source_column + lines->indent - lines->source_indent;
 
     lines->comment_source = source_column;
-    lines->comment = moved > (long)least ? (unsigned)moved : least;
-    append_blanks(lines, lines->comment - least + 1);
+    lines->comment = moved > (long)min ? (unsigned)moved : min;
+    append_blanks(lines, lines->comment - min + 1);
     lines_put(lines, comment);
     lines_end(lines);
 }

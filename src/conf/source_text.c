@@ -5,7 +5,7 @@
 
 size_t source_character(struct str text, size_t at, uint32_t *out_code)
 {
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    static const uint32_t min[] = {0, 0, 0x80, 0x800, 0x10000};
     const unsigned char *b = (const unsigned char *)text.data + at;
     size_t left = text.length - at;
     size_t length = b[0] < 0x80             ? 1
@@ -22,7 +22,7 @@ size_t source_character(struct str text, size_t at, uint32_t *out_code)
             return 0;
         code = code << 6 | (b[i] & 0x3F);
     }
-    if (code < least[length] || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF))
+    if (code < min[length] || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF))
         return 0;
     *out_code = code;
     return length;

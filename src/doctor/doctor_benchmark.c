@@ -177,7 +177,7 @@ bool benchmark_figure(const struct benchmark *benchmark, enum benchmark_size siz
         values[i] = value_of(&benchmark->samples[size][path][i], unit);
     qsort(values, count, sizeof(*values), compare_values);
     *out_figure = (struct benchmark_figure){.median = (values[(count - 1) / 2] + values[count / 2]) / 2,
-                                            .least = values[0],
-                                            .most = values[count - 1]};
+                                            .min = values[0],
+                                            .max = values[count - 1]};
     return true;
 }

@@ -46,7 +46,7 @@ void doctor_benchmark(unsigned seconds, bool ktls, const volatile sig_atomic_t *
 
 /* Figures of one size and path: the median of the samples, with the least and the largest. */
 struct benchmark_figure {
-    double median, least, most;
+    double median, min, max;
 };
 /* The quantities of a sample. */
 enum benchmark_unit {

@@ -131,22 +131,22 @@ void doctor_examine_limits(struct diagnosis *diagnosis, const struct host *host)
 
 void doctor_examine_buffers(struct diagnosis *diagnosis, const struct host *host)
 {
-    unsigned long long least;
+    unsigned long long min;
     unsigned long long usual;
-    unsigned long long most;
+    unsigned long long max;
     long long limit = host_number(host, "/proc/sys/net/core/wmem_max", -1);
     char text[TEXT_MAX];
 
     if (!host_line(host, "/proc/sys/net/ipv4/tcp_wmem", "", text, sizeof(text)) ||
-        sscanf(text, "%llu %llu %llu", &least, &usual, &most) != 3)
+        sscanf(text, "%llu %llu %llu", &min, &usual, &max) != 3)
         return;
-    doctor_find(diagnosis, "buffers", most < ENOUGH_TO_SEND ? VERDICT_NOTE : VERDICT_GOOD,
-                "send buffers grow from %llu to %llu KiB (net.ipv4.tcp_wmem)", usual / 1024, most / 1024);
-    if (most < ENOUGH_TO_SEND)
+    doctor_find(diagnosis, "buffers", max < ENOUGH_TO_SEND ? VERDICT_NOTE : VERDICT_GOOD,
+                "send buffers grow from %llu to %llu KiB (net.ipv4.tcp_wmem)", usual / 1024, max / 1024);
+    if (max < ENOUGH_TO_SEND)
         doctor_advise(
             diagnosis,
             "too small for fast, distant clients: sysctl -w net.ipv4.tcp_wmem=\"%llu %llu 4194304\"",
-            least, usual);
+            min, usual);
     if (limit >= 0)
         doctor_find(diagnosis, "wmem_max", VERDICT_GOOD,
                     "send buffers set by SO_SNDBUF: at most %lld KiB (net.core.wmem_max); sluice does not set it",

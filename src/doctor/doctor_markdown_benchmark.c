@@ -26,8 +26,8 @@ static void write_figure(FILE *out, const struct benchmark *benchmark, const str
     struct benchmark_figure figure;
 
     if (benchmark_figure(benchmark, column->size, path, column->unit, &figure))
-        fprintf(out, " %.*f (%.*f to %.*f) |", column->decimals, figure.median, column->decimals, figure.least,
-                column->decimals, figure.most);
+        fprintf(out, " %.*f (%.*f to %.*f) |", column->decimals, figure.median, column->decimals, figure.min,
+                column->decimals, figure.max);
     else
         fputs(" - |", out);
 }

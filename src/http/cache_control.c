@@ -37,14 +37,14 @@ static const struct term {
     unsigned sides;
     size_t seconds;                 /* offset of the int64_t */
     int64_t bad;                    /* replaces an invalid value, and a missing one unless `bare` */
-    bool bare;                      /* a missing value means DELTA_MOST */
+    bool bare;                      /* a missing value means DELTA_MAX */
     bool longer;                    /* of two values the longer one is the more restrictive */
     bool is_age;                    /* two different values are invalid */
 } terms[] = {
     {"max-age", BY_BOTH, AT(max_age), 0, false, false, true},
     {"s-maxage", BY_RESPONSE, AT(s_maxage), 0, false, false, true},
     {"max-stale", BY_REQUEST, AT(max_stale), 0, true, false, false},
-    {"min-fresh", BY_REQUEST, AT(min_fresh), DELTA_MOST, false, true, false},
+    {"min-fresh", BY_REQUEST, AT(min_fresh), DELTA_MAX, false, true, false},
     {"stale-while-revalidate", BY_RESPONSE, AT(stale_while_revalidate), 0, false, false, false},
     {"stale-if-error", BY_BOTH, AT(stale_if_error), 0, false, false, false},
 };
@@ -57,8 +57,8 @@ int delta_read(struct str text, int64_t *out_seconds)
     if (text.length >= 2 && text.data[0] == '"' && text.data[text.length - 1] == '"')
         text = str_slice(text, 1, text.length - 1);
     error = str_to_u64(text, &value);
-    if (error == -ERANGE || (error == 0 && value > DELTA_MOST)) {
-        *out_seconds = DELTA_MOST;
+    if (error == -ERANGE || (error == 0 && value > DELTA_MAX)) {
+        *out_seconds = DELTA_MAX;
         return 0;
     }
     if (error == 0)
@@ -78,7 +78,7 @@ static void parse_seconds(struct cache_control *control, const struct term *term
     int64_t found = term->bad;
 
     if (!has_value && term->bare)
-        found = DELTA_MOST;
+        found = DELTA_MAX;
     else if (has_value && delta_read(value, &found) < 0)
         found = term->bad;
     if (*seconds == DELTA_NONE)

@@ -8,18 +8,18 @@
 #include "http/headers.h"
 
 #define DELTA_NONE (-1)             /* absent */
-#define DELTA_MOST 2147483648       /* RFC 9111 1.2.2: larger values are lowered to this */
+#define DELTA_MAX 2147483648        /* RFC 9111 1.2.2: larger values are lowered to this */
 
 enum cache_side { CACHE_OF_REQUEST, CACHE_OF_RESPONSE };
 
-/* Seconds are DELTA_NONE, or 0 to DELTA_MOST. */
+/* Seconds are DELTA_NONE, or 0 to DELTA_MAX. */
 struct cache_control {
     bool no_store, no_cache, no_transform, only_if_cached;
     bool malformed;                 /* a member is no directive (5.2): its meaning is unknown */
     bool is_public, is_private, must_revalidate, proxy_revalidate, must_understand;
     int64_t max_age;                /* of a response with an invalid or contradictory value: 0 (4.2.1) */
     int64_t s_maxage;               /* the same */
-    int64_t max_stale, min_fresh;   /* max-stale without a value: DELTA_MOST */
+    int64_t max_stale, min_fresh;   /* max-stale without a value: DELTA_MAX */
     int64_t stale_while_revalidate, stale_if_error;
 };
 
@@ -40,7 +40,7 @@ void cache_control_note(struct cache_control *control, enum cache_side side, str
  */
 MUST_CHECK int cache_control_read_targeted(const struct headers *headers, struct str name, struct cache_control *out);
 
-/* Parses delta-seconds, optionally quoted, limited to DELTA_MOST. 0 or -EINVAL. */
+/* Parses delta-seconds, optionally quoted, limited to DELTA_MAX. 0 or -EINVAL. */
 MUST_CHECK int delta_read(struct str text, int64_t *out_seconds);
 
 /*

@@ -35,7 +35,7 @@ static int64_t date_of(const struct received_response *response)
 
 static int64_t clamp_delta(int64_t seconds)
 {
-    return seconds < 0 ? 0 : seconds > DELTA_MOST ? DELTA_MOST : seconds;
+    return seconds < 0 ? 0 : seconds > DELTA_MAX ? DELTA_MAX : seconds;
 }
 
 int64_t freshness_lifetime(const struct received_response *response)
@@ -65,7 +65,7 @@ static bool is_heuristically_cacheable(int status)
     return false;
 }
 
-int64_t freshness_heuristic(const struct received_response *response, int64_t most_s)
+int64_t freshness_heuristic(const struct received_response *response, int64_t max_s)
 {
     int64_t modified, lifetime;
 
@@ -74,7 +74,7 @@ int64_t freshness_heuristic(const struct received_response *response, int64_t mo
     if (!single_date(response->headers, STR("Last-Modified"), response->received_s, &modified))
         return DELTA_NONE;
     lifetime = clamp_delta((date_of(response) - modified) / 10);
-    return lifetime < most_s ? lifetime : most_s;
+    return lifetime < max_s ? lifetime : max_s;
 }
 
 /* The first value counts (5.1); an invalid one is ignored. */

@@ -23,10 +23,10 @@ bool headers_have_date(const struct headers *headers, int64_t now_s);
 /* The explicit freshness lifetime (4.2.1): s-maxage, max-age, Expires. DELTA_NONE: none. */
 int64_t freshness_lifetime(const struct received_response *response);
 /*
- * The heuristic lifetime (4.2.2): a tenth of the time between Last-Modified and Date, at most `most_s`. DELTA_NONE
+ * The heuristic lifetime (4.2.2): a tenth of the time between Last-Modified and Date, at most `max_s`. DELTA_NONE
  * without Last-Modified, or for a status that is not heuristically cacheable (RFC 9110 15.1) without `public`.
  */
-int64_t freshness_heuristic(const struct received_response *response, int64_t most_s);
+int64_t freshness_heuristic(const struct received_response *response, int64_t max_s);
 /* The age when received (4.2.3), from Age and Date. */
 int64_t freshness_initial_age(const struct received_response *response);
 

@@ -230,12 +230,12 @@ static enum h1_reply_step read_head(struct h1_reply *reply, struct str *in)
     return head.data ? parse_head(reply, arena, head) : fail_as(reply, -ENOMEM, "");
 }
 
-static enum h1_reply_step read_part(struct h1_reply *reply, struct str *in, uint64_t most,
+static enum h1_reply_step read_part(struct h1_reply *reply, struct str *in, uint64_t max,
                                     struct str *out_part)
 {
     if (str_empty(*in))
         return REPLY_MORE;
-    *out_part = str_slice(*in, 0, most < in->length ? (size_t)most : in->length);
+    *out_part = str_slice(*in, 0, max < in->length ? (size_t)max : in->length);
     *in = str_skip(*in, out_part->length);
     return REPLY_PART;
 }

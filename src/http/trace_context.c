@@ -86,10 +86,10 @@ void traceparent_write(const struct trace_context *context, char out[TRACEPARENT
     memcpy(out + 52, context->sampled ? "-01" : "-00", 3);
 }
 
-/* Returns true for at most `most` bytes of a key, of which the first is a letter, or a digit if `digit_first`. */
-static bool is_key_part(struct str text, size_t most, bool digit_first)
+/* Returns true for at most `max` bytes of a key, of which the first is a letter, or a digit if `digit_first`. */
+static bool is_key_part(struct str text, size_t max, bool digit_first)
 {
-    if (str_empty(text) || text.length > most ||
+    if (str_empty(text) || text.length > max ||
         !(is_lower_letter(text.data[0]) || (digit_first && is_digit(text.data[0]))))
         return false;
     for (size_t i = 1; i < text.length; i++) {

@@ -17,7 +17,7 @@ struct reading {
     int root;
     const char *path;
     enum symlinks symlinks;
-    size_t most;
+    size_t max;
     struct buffer items; /* struct directory_entry; names are offsets until the buffer stops growing */
     struct buffer names;
     size_t count;
@@ -74,7 +74,7 @@ static int read_items(struct reading *reading, DIR *directory)
     while (errno = 0, (entry = readdir(directory))) {
         if (entry->d_name[0] == '.' || !stat_item(reading, dirfd(directory), entry->d_name, &stat))
             continue;
-        if (reading->count == reading->most) {
+        if (reading->count == reading->max) {
             reading->cut = true;
             return 0;
         }
@@ -118,9 +118,9 @@ static void build_directory(struct reading *reading, struct directory *out)
 }
 
 int directory_read(const struct root_directories *granted, const char *root, const char *path, enum symlinks symlinks,
-                size_t most, struct directory *out_directory)
+                size_t max, struct directory *out_directory)
 {
-    struct reading reading = {.path = path, .symlinks = symlinks, .most = most};
+    struct reading reading = {.path = path, .symlinks = symlinks, .max = max};
     int error;
 
     reading.root = root_open(root, granted, true);

@@ -22,11 +22,11 @@ struct directory {
 
 /*
  * Reads `path` ("" or "a/b/") beneath `root`, opened as files are. Omits names that begin with a dot, links that
- * `symlinks` refuses, other file types, and everything past `most` items. 0 or -errno; the caller finishes it.
+ * `symlinks` refuses, other file types, and everything past `max` items. 0 or -errno; the caller finishes it.
  */
 MUST_CHECK int directory_read(const struct root_directories *granted, const char *root, const char *path,
                               enum symlinks symlinks,
-                           size_t most, struct directory *out_directory);
+                           size_t max, struct directory *out_directory);
 /* Frees the items. Accepts a zeroed struct. */
 void directory_finish(struct directory *directory);
 

@@ -75,16 +75,16 @@ void file_cache_lru_evict_inactive(struct file_cache_lru *cached)
 static void make_room(struct file_cache_lru *cached, struct file_entry *entry)
 {
     struct file_lru *lru = lru_of(cached, entry);
-    size_t most = cached->limits.max_content_bytes;
+    size_t max = cached->limits.max_content_bytes;
     struct file_entry *last;
 
     while (lru->count >= lru->max && (last = lru_last(lru)) != NULL)
         entry_unlink(cached, last);
-    if (entry->content.length > most) {
+    if (entry->content.length > max) {
         free((char *)(uintptr_t)entry->content.data);
         entry->content = (struct str){NULL, 0};
     }
-    while (cached->content_bytes > most - entry->content.length && (last = lru_last(&cached->files)) != NULL)
+    while (cached->content_bytes > max - entry->content.length && (last = lru_last(&cached->files)) != NULL)
         entry_unlink(cached, last);
 }
 

@@ -103,11 +103,11 @@ static uint64_t next_byte(const struct op *op)
     return (uint64_t)op->file.at + op->file.progress;
 }
 
-static uint64_t window_length(const struct op *op, uint64_t most)
+static uint64_t window_length(const struct op *op, uint64_t max)
 {
     uint64_t left = u64_sub_sat(op->file.length, op->file.progress);
 
-    return left < most ? left : most;
+    return left < max ? left : max;
 }
 
 /* False if pages of the window are missing. Without cachestat(2) (before 6.5) they count as present. */
@@ -181,8 +181,8 @@ bool file_probe(struct op *op)
 {
     uint64_t at = next_byte(op);
     uint64_t proved = op->file.progress;
-    uint64_t most = proved < LIMIT_UNCACHED_WINDOW ? LIMIT_UNCACHED_WINDOW : proved;
-    uint64_t length = window_length(op, most > LIMIT_CACHED_WINDOW ? LIMIT_CACHED_WINDOW : most);
+    uint64_t max = proved < LIMIT_UNCACHED_WINDOW ? LIMIT_UNCACHED_WINDOW : proved;
+    uint64_t length = window_length(op, max > LIMIT_CACHED_WINDOW ? LIMIT_CACHED_WINDOW : max);
     ssize_t result = 1;
     char byte;
 

@@ -172,14 +172,14 @@ bool op_is_large(const struct op *op)
 
 static bool attempt_send(struct loop *loop, struct op *op, struct readiness *out_wait)
 {
-    size_t most = op->send.pages ? LIMIT_ITERATION_FILE_BYTES : LIMIT_ITERATION_BYTES;
+    size_t max = op->send.pages ? LIMIT_ITERATION_FILE_BYTES : LIMIT_ITERATION_BYTES;
     size_t in_turn = 0;
     bool done = false;
 
     while (!done) {
         ssize_t sent;
 
-        if (in_turn >= most) {
+        if (in_turn >= max) {
             loop_defer(loop, op);
             return false;
         }
@@ -295,8 +295,8 @@ static bool splice_blocked(struct loop *loop, struct op *op, struct readiness *o
 
 static bool attempt_splice(struct loop *loop, struct op *op, struct readiness *out_wait)
 {
-    size_t most = op->splice.small_send_buffer ? LIMIT_RECORD_PLAINTEXT : LIMIT_ITERATION_BYTES;
-    size_t want = op->splice.length < most ? op->splice.length : most;
+    size_t max = op->splice.small_send_buffer ? LIMIT_RECORD_PLAINTEXT : LIMIT_ITERATION_BYTES;
+    size_t want = op->splice.length < max ? op->splice.length : max;
     ssize_t moved;
 
     do {

@@ -265,9 +265,9 @@ static uint64_t valid_ms(const struct resolver_query *query)
         return fixed_ms;
     if (query->ttl_s == UINT64_MAX)
         return LIMIT_RESOLVE_VALID_MS;
-    if (query->ttl_s < LIMIT_RESOLVE_LEAST_MS / 1000)
-        return LIMIT_RESOLVE_LEAST_MS;
-    return query->ttl_s > LIMIT_RESOLVE_MOST_MS / 1000 ? LIMIT_RESOLVE_MOST_MS : query->ttl_s * 1000;
+    if (query->ttl_s < LIMIT_RESOLVE_MIN_MS / 1000)
+        return LIMIT_RESOLVE_MIN_MS;
+    return query->ttl_s > LIMIT_RESOLVE_MAX_MS / 1000 ? LIMIT_RESOLVE_MAX_MS : query->ttl_s * 1000;
 }
 
 static void report_addresses(struct resolver_query *query)

@@ -27,7 +27,7 @@ struct resolver_address {
 struct resolver_answer {
     const struct resolver_address *addresses; /* empty on an error */
     size_t count;
-    uint64_t valid_ms;              /* time to live, within LIMIT_RESOLVE_LEAST_MS and LIMIT_RESOLVE_MOST_MS */
+    uint64_t valid_ms;              /* time to live, within LIMIT_RESOLVE_MIN_MS and LIMIT_RESOLVE_MAX_MS */
     const char *reason;             /* error text for the log; NULL without an error */
 };
 

@@ -91,7 +91,7 @@ static int read_zone(struct conf_reader *reader, const struct conf_node *node, s
         return report_limit_error(reader, node, row->hint, "zone takes NAME:SIZE");
     word = word_of(node, text);
     error = conf_read_size(reader, &word, &row->conf->size);
-    if (error == 0 && (row->conf->size < LIMIT_ZONE_LEAST || row->conf->size > LIMIT_ZONE_MOST))
+    if (error == 0 && (row->conf->size < LIMIT_ZONE_MIN || row->conf->size > LIMIT_ZONE_MAX))
         return report_limit_error(reader, node, row->hint, "the size of a zone must be from 32k to 16g");
     if (error == 0 && limits_find(reader->limits, row->conf->kind, row->conf->name))
         return report_limit_error(reader, node, row->hint, "the name is already used by another zone");

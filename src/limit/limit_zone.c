@@ -186,7 +186,7 @@ static uint64_t level_with_one(const struct zone_entry *entry, uint64_t rate, ui
     return level - drained;
 }
 
-static bool fill_bucket(struct limit_zone *zone, uint32_t number, uint64_t rate, uint64_t most, uint64_t now_ms,
+static bool fill_bucket(struct limit_zone *zone, uint32_t number, uint64_t rate, uint64_t max, uint64_t now_ms,
                         uint64_t *out_level)
 {
     struct zone_entry *entry = entry_at(zone, number);
@@ -194,7 +194,7 @@ static bool fill_bucket(struct limit_zone *zone, uint32_t number, uint64_t rate,
     *out_level = level_with_one(entry, rate, now_ms);
     unlink_use(zone, entry);
     link_as_newest(zone, number);
-    if (*out_level > most)
+    if (*out_level > max)
         return false;
     entry->level = *out_level;
     if (now_ms > entry->last_ms) /* workers' clocks differ slightly: time is not counted twice */
@@ -202,7 +202,7 @@ static bool fill_bucket(struct limit_zone *zone, uint32_t number, uint64_t rate,
     return true;
 }
 
-bool limit_zone_fill(struct limit_zone *zone, uint64_t key, uint64_t rate, uint64_t most, uint64_t now_ms,
+bool limit_zone_fill(struct limit_zone *zone, uint64_t key, uint64_t rate, uint64_t max, uint64_t now_ms,
                      uint64_t *out_level)
 {
     uint32_t number;
@@ -211,7 +211,7 @@ bool limit_zone_fill(struct limit_zone *zone, uint64_t key, uint64_t rate, uint6
     lock_zone(zone);
     number = find_entry(zone, key, 0);
     if (number) {
-        good = fill_bucket(zone, number, rate, most, now_ms, out_level);
+        good = fill_bucket(zone, number, rate, max, now_ms, out_level);
     } else {
         *out_level = 0;
         if (!zone->unused)
@@ -247,12 +247,12 @@ static uint64_t sum_of(struct limit_zone *zone, uint64_t key)
     return sum;
 }
 
-bool limit_zone_enter(struct limit_zone *zone, uint64_t key, unsigned worker, uint64_t most)
+bool limit_zone_enter(struct limit_zone *zone, uint64_t key, unsigned worker, uint64_t max)
 {
     uint32_t number = NO_ENTRY;
 
     lock_zone(zone);
-    if (sum_of(zone, key) < most) {
+    if (sum_of(zone, key) < max) {
         number = find_entry(zone, key, worker);
         if (!number)
             number = add_entry(zone, (struct zone_entry){.key = key, .worker = worker});

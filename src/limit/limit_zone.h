@@ -29,17 +29,17 @@ void limit_zone_destroy(struct limit_zone *zone);
 /*
  * Adds one request to the key's bucket, which drains `rate` drops per millisecond. *out_level is the resulting level
  * in drops, including LIMIT_DROPS of this request; the level of a new key is 0 after its first request.
- * False: the level would exceed `most`, and nothing was added. A full zone evicts the least recently used key.
+ * False: the level would exceed `max`, and nothing was added. A full zone evicts the least recently used key.
  */
-bool limit_zone_fill(struct limit_zone *zone, uint64_t key, uint64_t rate, uint64_t most, uint64_t now_ms, uint64_t *out_level);
+bool limit_zone_fill(struct limit_zone *zone, uint64_t key, uint64_t rate, uint64_t max, uint64_t now_ms, uint64_t *out_level);
 /* Removes a request that limit_zone_fill added, because another limit rejects it. */
 void limit_zone_undo(struct limit_zone *zone, uint64_t key);
 
 /*
- * Counts one more for the key and worker. False if all workers together have `most`, or the zone is full: counts are
+ * Counts one more for the key and worker. False if all workers together have `max`, or the zone is full: counts are
  * not evicted.
  */
-bool limit_zone_enter(struct limit_zone *zone, uint64_t key, unsigned worker, uint64_t most);
+bool limit_zone_enter(struct limit_zone *zone, uint64_t key, unsigned worker, uint64_t max);
 /* Counts one less. */
 void limit_zone_leave(struct limit_zone *zone, uint64_t key, unsigned worker);
 /* The worker died: the next use of the zone drops its counts. Takes no lock (shared_zone_abandon). */

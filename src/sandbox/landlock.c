@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 /* Version of the interface (ABI) that first has renames between directories, which the cache needs: Linux 5.19. */
-#define ABI_LEAST    2
+#define ABI_MIN      2
 #define ABI_TRUNCATE 3 /* Linux 6.2 */
 #define ABI_PORTS    4 /* Linux 6.7 */
 #define ABI_IOCTL    5 /* Linux 6.10 */
@@ -76,10 +76,10 @@ int landlock_probe(char *note, size_t size)
 {
     int abi = abi_version();
 
-    if (abi >= ABI_LEAST)
+    if (abi >= ABI_MIN)
         return 0;
     if (abi > 0)
-        snprintf(note, size, "this kernel has version %d of it, and version %d is needed (Linux 5.19)", abi, ABI_LEAST);
+        snprintf(note, size, "this kernel has version %d of it, and version %d is needed (Linux 5.19)", abi, ABI_MIN);
     else
         snprintf(note, size, "it is not built into this kernel (Linux 5.19), or missing in the boot option lsm=");
     return -ENOTSUP;

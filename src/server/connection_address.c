@@ -62,16 +62,16 @@ static void log_refused_address(struct worker *worker, struct address *address, 
 
 int connection_address_reserve(struct worker *worker, const union proxy_address *peer)
 {
-    uint64_t most = worker->configuration->main->connections_per_address;
+    uint64_t max = worker->configuration->main->connections_per_address;
     struct str key = key_of(peer);
     struct address *address;
 
-    if (most == 0 || str_empty(key))
+    if (max == 0 || str_empty(key))
         return 0;
     address = address_of(worker, key);
     if (!address)
         return -ENOMEM;
-    if (address->connections >= most) {
+    if (address->connections >= max) {
         log_refused_address(worker, address, peer);
         return -EUSERS;
     }

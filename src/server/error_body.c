@@ -106,15 +106,15 @@ static const struct form {
 static const struct form *choose_form(const struct request_state *request, enum error_format configured)
 {
     const struct form *best = &forms[0];
-    unsigned most = 0;
+    unsigned max = 0;
 
     for (size_t i = 0; i < FORMS; i++) {
         unsigned weight = configured == ERROR_AUTO
                               ? accept_weight(&request->x->request.headers, str_from(forms[i].type))
                               : forms[i].format == configured;
 
-        if (weight > most) {
-            most = weight;
+        if (weight > max) {
+            max = weight;
             best = &forms[i];
         }
     }

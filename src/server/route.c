@@ -237,15 +237,15 @@ static void end_if_old(struct request_state *request)
 enum outcome route_limit_body(struct request_state *request)
 {
     struct exchange *x = request->x;
-    uint64_t most = request->location->site->client_max_body_size;
+    uint64_t max = request->location->site->client_max_body_size;
     uint64_t length = x->request.content_length;
 
-    if (request->error_page || exchange_limit_body(x, most) != 413)
+    if (request->error_page || exchange_limit_body(x, max) != 413)
         return OUTCOME_DECLINED;
     exchange_drop_body(x);
     return exchange_error_response_log(
         x, 413, LOG_ERROR, "client intended to send too large a body (%llu bytes): client_max_body_size is %llu",
-        (unsigned long long)length, (unsigned long long)most);
+        (unsigned long long)length, (unsigned long long)max);
 }
 
 enum outcome route_guard(struct request_state *request)

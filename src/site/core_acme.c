@@ -81,13 +81,13 @@ bool core_acme_used(const struct core_ssl *ssl)
 }
 
 /* Printable ASCII without blanks that is not an option. */
-static bool is_argument(struct str text, size_t most)
+static bool is_argument(struct str text, size_t max)
 {
     for (size_t i = 0; i < text.length; i++) {
         if (text.data[i] <= ' ' || text.data[i] > '~')
             return false;
     }
-    return text.length <= most && !str_starts(text, STR("-"));
+    return text.length <= max && !str_starts(text, STR("-"));
 }
 
 /* base64url, with or without padding. */

@@ -83,8 +83,8 @@ static bool parse_cache(struct str word, struct core_ssl_cache *out)
         if (out->size == 0)
             *out = (struct core_ssl_cache){.name = word.data ? whole : STR("builtin:"),
                                            .size = number * BUILTIN_SESSION};
-        if (out->size < SESSION_CACHE_LEAST)
-            out->size = SESSION_CACHE_LEAST;
+        if (out->size < SESSION_CACHE_MIN)
+            out->size = SESSION_CACHE_MIN;
         return true;
     }
     name = str_cut(&word, ':');
@@ -106,7 +106,7 @@ static int read_caches(struct conf_reader *reader, const struct conf_node *node,
                    STR_ARG(words->items[i]));
         return -EINVAL;
     }
-    if (words->count > 0 && out->size >= SESSION_CACHE_LEAST)
+    if (words->count > 0 && out->size >= SESSION_CACHE_MIN)
         return 0;
     conf_error(reader->errors, node->mark, CACHE_HINT,
                words->count == 0 ? "ssl_session_cache has no value"

@@ -169,12 +169,12 @@ static int index_endpoint_names(struct load *load, struct endpoint *endpoint)
 int load_endpoints(struct load *load)
 {
     struct configuration *configuration = load->configuration;
-    size_t most = load->server_count;
+    size_t max = load->server_count;
     int error = 0;
 
     for (size_t i = 0; i < load->server_count; i++)
-        most += load->servers[i].own->listens.count;
-    configuration->endpoints = arena_zalloc(load->reader.arena, most, sizeof(*configuration->endpoints));
+        max += load->servers[i].own->listens.count;
+    configuration->endpoints = arena_zalloc(load->reader.arena, max, sizeof(*configuration->endpoints));
     if (!configuration->endpoints)
         return -ENOMEM;
     for (size_t i = 0; i < load->server_count && error == 0; i++) {

@@ -275,12 +275,12 @@ int load_whens(struct load *load, const struct conf_node *node, const struct loc
     const struct conf_node *own = conf_map_get(node, STR("when"));
     const struct conf_node *except = conf_map_get(node, STR("limit_except"));
     size_t inherited = outer ? outer->when_count : 0;
-    size_t most = inherited + count_pairs(own) + count_pairs(except), first;
+    size_t max = inherited + count_pairs(own) + count_pairs(except), first;
     int error;
 
-    if (most == 0)
+    if (max == 0)
         return 0;
-    location->whens = arena_zalloc(load->reader.arena, most, sizeof(*location->whens));
+    location->whens = arena_zalloc(load->reader.arena, max, sizeof(*location->whens));
     if (!location->whens)
         return -ENOMEM;
     error = add_whens(load, except, read_methods, location);

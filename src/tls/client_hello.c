@@ -18,7 +18,7 @@ enum {
     VERSION_NEWEST = 0x0304,
     NAME_HOST = 0,
     RANDOM_BYTES = 32,
-    SESSION_ID_MOST = 32,
+    SESSION_ID_MAX = 32,
 };
 
 struct cursor {
@@ -222,7 +222,7 @@ static void read_body(struct cursor *cursor, size_t left, struct client_hello *h
     left -= RANDOM_BYTES;
     skip_bytes(cursor, RANDOM_BYTES);
     length = read_part_length(cursor, 1, &left);
-    if (length > SESSION_ID_MOST)
+    if (length > SESSION_ID_MAX)
         cursor_fail(cursor, -EPROTO);
     skip_bytes(cursor, length);
     length = read_part_length(cursor, 2, &left);

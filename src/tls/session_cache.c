@@ -20,7 +20,7 @@ struct record {
     uint32_t size;   /* distance to the next entry */
     uint32_t length; /* of the session; 0: removed or padding */
     uint32_t id_length;
-    char id[SESSION_ID_MOST];
+    char id[SESSION_ID_MAX];
     char session[];
 };
 
@@ -79,7 +79,7 @@ static void unlock_cache(struct session_cache *cache)
 
 struct session_cache *session_cache_create(size_t size)
 {
-    struct session_cache *cache = size < SESSION_CACHE_LEAST ? NULL : shared_zone_create(size);
+    struct session_cache *cache = size < SESSION_CACHE_MIN ? NULL : shared_zone_create(size);
 
     if (!cache)
         return NULL;
@@ -167,7 +167,7 @@ void session_cache_insert(struct session_cache *cache, struct str id, struct str
     uint64_t *chain, *before;
     struct record *record;
 
-    if (id.length == 0 || id.length > SESSION_ID_MOST || session.length == 0 || session.length > LIMIT_TLS_SESSION ||
+    if (id.length == 0 || id.length > SESSION_ID_MAX || session.length == 0 || session.length > LIMIT_TLS_SESSION ||
         size > cache->room / 8)
         return;
     lock_cache(cache);

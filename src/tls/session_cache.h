@@ -9,13 +9,13 @@
 #include "base/log.h"
 #include "base/str.h"
 
-#define SESSION_CACHE_LEAST (32 * 1024) /* bytes */
-#define SESSION_ID_MOST     32
+#define SESSION_CACHE_MIN (32 * 1024) /* bytes */
+#define SESSION_ID_MAX      32
 
 struct session_cache;
 
 /*
- * Creates a cache of `size` bytes (at least SESSION_CACHE_LEAST), before the workers are forked. NULL when out of
+ * Creates a cache of `size` bytes (at least SESSION_CACHE_MIN), before the workers are forked. NULL when out of
  * memory.
  */
 struct session_cache *session_cache_create(size_t size);

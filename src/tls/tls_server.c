@@ -81,11 +81,11 @@ static bool set_alpn(struct tls_server *server, const struct tls_failure *failur
 static bool set_protocols(struct tls_server *server, const struct tls_failure *failure)
 {
     unsigned protocols = server->settings->protocols;
-    int least = protocols == TLS_PROTOCOL_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION;
-    int most = protocols == TLS_PROTOCOL_1_2 ? TLS1_2_VERSION : TLS1_3_VERSION;
+    int min = protocols == TLS_PROTOCOL_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION;
+    int max = protocols == TLS_PROTOCOL_1_2 ? TLS1_2_VERSION : TLS1_3_VERSION;
 
-    if (SSL_CTX_set_min_proto_version(server->openssl, least) == 1 &&
-        SSL_CTX_set_max_proto_version(server->openssl, most) == 1)
+    if (SSL_CTX_set_min_proto_version(server->openssl, min) == 1 &&
+        SSL_CTX_set_max_proto_version(server->openssl, max) == 1)
         return true;
     return tls_fail(failure, "ssl_protocols cannot be set: %s", tls_openssl_reason());
 }

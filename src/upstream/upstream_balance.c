@@ -51,10 +51,10 @@ static double load_of(const struct upstream_peer *peer)
 
 /*
  * Smooth weighted round robin: the share of each peer grows by its weight, and that of the selected peer is reduced by
- * the sum of weights. Peers with a higher load than `most` are skipped.
+ * the sum of weights. Peers with a higher load than `max` are skipped.
  */
 static struct upstream_peer *next_in_turn(struct upstream_group *group, const struct upstream_choice *choice,
-                                          bool backup, double most)
+                                          bool backup, double max)
 {
     struct upstream_peer *best = NULL;
     int64_t total = 0;
@@ -63,7 +63,7 @@ static struct upstream_peer *next_in_turn(struct upstream_group *group, const st
         struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
         int64_t weight;
 
-        if (!is_eligible(peer, choice, backup) || load_of(peer) > most)
+        if (!is_eligible(peer, choice, backup) || load_of(peer) > max)
             continue;
         weight = (int64_t)upstream_peer_weight(peer);
         peer->share += weight;
@@ -87,18 +87,18 @@ static struct upstream_peer *least_busy(struct upstream_group *group, const stru
 {
     struct upstream_peer *best = NULL;
     struct upstream_peer *next;
-    double least = HUGE_VAL;
+    double min = HUGE_VAL;
 
     for (struct list *link = group->peers.next; link != &group->peers; link = link->next) {
         struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
         double load = load_of(peer);
 
-        if (is_eligible(peer, choice, backup) && (!best || load < least)) {
+        if (is_eligible(peer, choice, backup) && (!best || load < min)) {
             best = peer;
-            least = load;
+            min = load;
         }
     }
-    next = best ? next_in_turn(group, choice, backup, least) : NULL;
+    next = best ? next_in_turn(group, choice, backup, min) : NULL;
     return next ? next : best;
 }
 

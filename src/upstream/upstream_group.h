@@ -141,7 +141,7 @@ void upstream_checks_stop(struct upstream_group *group);
 MUST_CHECK int upstream_names_start(struct upstream_group *group);
 /*
  * The delay before the next query after `failures` consecutive errors (at least 1): LIMIT_RESOLVE_RETRY_MS, doubled
- * up to LIMIT_RESOLVE_RETRY_MOST_MS, and at most valid_ms unless that is 0.
+ * up to LIMIT_RESOLVE_RETRY_MAX_MS, and at most valid_ms unless that is 0.
  */
 uint64_t upstream_resolve_retry_ms(unsigned failures, uint64_t valid_ms);
 /* Stops the timer and all queries; upstream_names_finish frees the names of a group. */

@@ -105,7 +105,7 @@ static void log_resolve_failure(struct upstream_name *name, const char *reason)
 
     if (reason && name->failures == 0)
         log_write(log, LOG_ERROR, "upstream host \"" STR_FMT "\" cannot be resolved: %s; retried every 1 to %d s",
-                  STR_ARG(name->server->host), reason, LIMIT_RESOLVE_RETRY_MOST_MS / 1000);
+                  STR_ARG(name->server->host), reason, LIMIT_RESOLVE_RETRY_MAX_MS / 1000);
     if (!reason && name->failures > 0)
         log_write(log, LOG_NOTICE, "upstream host \"" STR_FMT "\" is resolved again", STR_ARG(name->server->host));
 }
@@ -158,10 +158,10 @@ uint64_t upstream_resolve_retry_ms(unsigned failures, uint64_t valid_ms)
 {
     uint64_t delay_ms = LIMIT_RESOLVE_RETRY_MS;
 
-    for (unsigned i = 1; i < failures && delay_ms < LIMIT_RESOLVE_RETRY_MOST_MS; i++)
+    for (unsigned i = 1; i < failures && delay_ms < LIMIT_RESOLVE_RETRY_MAX_MS; i++)
         delay_ms *= 2;
-    if (delay_ms > LIMIT_RESOLVE_RETRY_MOST_MS)
-        delay_ms = LIMIT_RESOLVE_RETRY_MOST_MS;
+    if (delay_ms > LIMIT_RESOLVE_RETRY_MAX_MS)
+        delay_ms = LIMIT_RESOLVE_RETRY_MAX_MS;
     return valid_ms && valid_ms < delay_ms ? valid_ms : delay_ms;
 }
 

@@ -70,13 +70,13 @@ static bool is_fresh(const struct wire_shared *shared, struct file_view *view, i
 
 static size_t next_length(const struct file_view *before, size_t length, uint64_t run)
 {
-    uint64_t most = before ? 4 * (uint64_t)before->length : LIMIT_FILE_VIEW_FIRST;
+    uint64_t max = before ? 4 * (uint64_t)before->length : LIMIT_FILE_VIEW_FIRST;
 
-    if (most > LIMIT_FILE_VIEW)
-        most = LIMIT_FILE_VIEW;
-    if (most > run)
-        most = run;
-    return most < length ? length : (size_t)most;
+    if (max > LIMIT_FILE_VIEW)
+        max = LIMIT_FILE_VIEW;
+    if (max > run)
+        max = run;
+    return max < length ? length : (size_t)max;
 }
 
 const char *file_view_cover(struct wire_shared *shared, struct file_view **view, int fd, int64_t at, size_t length,

@@ -32,10 +32,10 @@ struct gather {
 struct gather *gather_create(void);
 /* Releases the views. Accepts NULL. */
 void gather_destroy(struct wire_shared *shared, struct gather *gather);
-/* True if one more part may be appended: below GATHER_PARTS parts and `most` bytes. `gather` may be NULL: true. */
-static inline bool gather_has_room(const struct gather *gather, size_t most)
+/* True if one more part may be appended: below GATHER_PARTS parts and `max` bytes. `gather` may be NULL: true. */
+static inline bool gather_has_room(const struct gather *gather, size_t max)
 {
-    return !gather || (gather->count < GATHER_PARTS && gather->length < most);
+    return !gather || (gather->count < GATHER_PARTS && gather->length < max);
 }
 /* True if parts are not sent yet. `gather` may be NULL: false. */
 static inline bool gather_is_waiting(const struct gather *gather)

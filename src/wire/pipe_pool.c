@@ -46,8 +46,8 @@ void pipe_pool_finish(struct pipe_pool *pool)
 /* Beyond pipe-user-pages-soft the kernel creates small pipes; splicing through them costs more than copying. */
 static bool is_worth_pooling(int fd)
 {
-    return fcntl(fd, F_SETPIPE_SZ, LIMIT_PIPE_BYTES) >= LIMIT_PIPE_LEAST ||
-           fcntl(fd, F_GETPIPE_SZ) >= LIMIT_PIPE_LEAST;
+    return fcntl(fd, F_SETPIPE_SZ, LIMIT_PIPE_BYTES) >= LIMIT_PIPE_MIN ||
+           fcntl(fd, F_GETPIPE_SZ) >= LIMIT_PIPE_MIN;
 }
 
 static struct pipe *pipe_create(struct pipe_pool *pool)

@@ -193,7 +193,7 @@ struct wire {
     uint64_t sent;                  /* bytes: see wire_bytes_sent */
     uint64_t received;              /* bytes; from WIRE_LINGERING on the discarded ones */
     int fd;
-    uint32_t pipe_most;             /* bytes requested into `pipe` */
+    uint32_t pipe_max;              /* bytes requested into `pipe` */
     uint8_t state;                  /* enum wire_state */
     uint8_t sealing;                /* enum wire_sealing */
     uint8_t end;                    /* enum wire_close_reason, in WIRE_CLOSING */
@@ -254,10 +254,10 @@ void wire_receive_large(struct wire *wire);
 /* True if wire_receive_pipe is possible: a plain connection, no unread bytes, no request pending. */
 bool wire_pipes(const struct wire *wire);
 /*
- * Requests at most `most` bytes in an empty pipe; wire_pipes() is true. `piped` follows, or `received` of length 0.
+ * Requests at most `max` bytes in an empty pipe; wire_pipes() is true. `piped` follows, or `received` of length 0.
  * The wire references the pipe until then or until it is closed: bytes may still arrive in it.
  */
-void wire_receive_pipe(struct wire *wire, struct pipe *pipe, size_t most);
+void wire_receive_pipe(struct wire *wire, struct pipe *pipe, size_t max);
 /* False if unrequested bytes have arrived. Plain connections only. */
 bool wire_has_no_input(const struct wire *wire);
 /*

@@ -10,7 +10,7 @@
 #include <errno.h>
 
 /* The kernel's records hold at least a page, except for the last of each call. */
-enum { LEAST_RECORD = 4096, PER_CALL = 2 };
+enum { MIN_RECORD = 4096, PER_CALL = 2 };
 
 static uint64_t key_limit(const struct wire *wire)
 {
@@ -31,7 +31,7 @@ bool wire_may_rekey(const struct wire *wire)
 void wire_count_key_use(struct wire *wire, uint64_t bytes)
 {
     if (wire->sealing == SEALING_KERNEL)
-        wire->key.sequence += bytes / LEAST_RECORD + PER_CALL;
+        wire->key.sequence += bytes / MIN_RECORD + PER_CALL;
 }
 
 /* True if `number` records were sealed. Uses the estimate if the kernel does not report the exact number. */
@@ -74,8 +74,8 @@ uint64_t wire_key_allows(struct wire *wire)
     if (wire->sealing != SEALING_KERNEL)
         return UINT64_MAX;
     if (is_past(wire, end))
-        return wire->key_exhausted ? 0 : LEAST_RECORD;
-    return u64_sub_sat(end, wire->key.sequence) * LEAST_RECORD;
+        return wire->key_exhausted ? 0 : MIN_RECORD;
+    return u64_sub_sat(end, wire->key.sequence) * MIN_RECORD;
 }
 
 int wire_queue_key(struct wire *wire, const struct record_key *key)

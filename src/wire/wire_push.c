@@ -115,7 +115,7 @@ static void adapt_gather(struct wire *wire, bool at_once)
 {
     if (!at_once)
         wire->gather_doublings = 0;
-    else if (wire_gather_most(wire) < LIMIT_GATHER)
+    else if (wire_gather_max(wire) < LIMIT_GATHER)
         wire->gather_doublings++;
 }
 

@@ -32,7 +32,7 @@ void wire_log(struct wire *wire, enum log_level level, const char *what, int err
 
 /*
  * A block with room for at least one byte of an open record; `bounded`: only within the connection's share. NULL:
- * none (unbounded: out of memory, or MOST_BLOCKS are queued).
+ * none (unbounded: out of memory, or MAX_BLOCKS are queued).
  */
 struct output_block *wire_writable(struct wire *wire, bool bounded);
 /* True if the connection's share allows one more block. */
@@ -73,7 +73,7 @@ void output_block_append(struct wire *wire, struct output_block *block);
 size_t output_block_capacity(const struct wire *wire);
 
 /* Mapped bytes that may be queued. */
-static inline size_t wire_gather_most(const struct wire *wire)
+static inline size_t wire_gather_max(const struct wire *wire)
 {
     return (size_t)LIMIT_GATHER_FIRST << wire->gather_doublings;
 }

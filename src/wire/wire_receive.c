@@ -241,7 +241,7 @@ void wire_receive_start(struct wire *wire)
         loop_timer(loop, &wire->receive, loop->clock.monotonic_ms);
     } else if (wire->receiving && wire->pipe) {
         wire->receive.done = piped_done;
-        loop_splice(loop, &wire->receive, wire->fd, wire->pipe->to, wire->pipe_most, false);
+        loop_splice(loop, &wire->receive, wire->fd, wire->pipe->to, wire->pipe_max, false);
     } else if (wire->receiving && !wire->peer_ended) {
         wire->receive.done = receive_done;
         if (wire->receives_large && !wire->tls)
@@ -281,10 +281,10 @@ bool wire_pipes(const struct wire *wire)
            !wire->receiving && !wire->peer_ended;
 }
 
-void wire_receive_pipe(struct wire *wire, struct pipe *pipe, size_t most)
+void wire_receive_pipe(struct wire *wire, struct pipe *pipe, size_t max)
 {
     wire->pipe = pipe_hold(pipe);
-    wire->pipe_most = most < LIMIT_PIPE_BYTES ? (uint32_t)most : LIMIT_PIPE_BYTES;
+    wire->pipe_max = max < LIMIT_PIPE_BYTES ? (uint32_t)max : LIMIT_PIPE_BYTES;
     wire_receive(wire);
 }
 

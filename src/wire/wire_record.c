@@ -11,7 +11,7 @@
 
 enum {
     OPENSSL_OVERHEAD = 320,   /* SSL3_RT_MAX_ENCRYPTED_OVERHEAD; an upper bound for the room of a block */
-    MOST_BLOCKS = 8,          /* including TLS messages to a peer that reads nothing */
+    MAX_BLOCKS = 8,           /* including TLS messages to a peer that reads nothing */
     RECORD_WORTHWHILE = 1024, /* the end of a block is not filled by a smaller record */
 };
 
@@ -108,7 +108,7 @@ size_t wire_room(const struct wire *wire)
 
     if (wire->state != WIRE_OPEN || chunk_length(&wire->span) > 0 || wire->reading)
         return 0;
-    if (wire->last && !gather_has_room(wire->last->gather, wire_gather_most(wire)))
+    if (wire->last && !gather_has_room(wire->last->gather, wire_gather_max(wire)))
         return 0;
     if (wire->last)
         room = block_room(wire, wire->last);
@@ -134,7 +134,7 @@ struct output_block *wire_writable(struct wire *wire, bool bounded)
     /* An open record stays current, even one that changed settings have made full. */
     if (block && (block->open > 0 || wire_record_room(wire, block) > 0))
         return block;
-    if (bounded ? !wire_may_add_block(wire) : count_blocks(wire) >= MOST_BLOCKS)
+    if (bounded ? !wire_may_add_block(wire) : count_blocks(wire) >= MAX_BLOCKS)
         return NULL;
     block = output_block_get(wire->shared, output_block_capacity(wire));
     if (block)
@@ -157,14 +157,14 @@ size_t wire_record_room(const struct wire *wire, const struct output_block *bloc
 int wire_record_places(const struct wire *wire, struct output_block *block, uint64_t length, struct iovec *places)
 {
     size_t room = block_room(wire, block), want = wire_record_room(wire, block);
-    int most = wire->sealing == SEALING_USER ? RECORDS_AT_ONCE : 1; /* other sealers do not seal in place */
+    int max = wire->sealing == SEALING_USER ? RECORDS_AT_ONCE : 1; /* other sealers do not seal in place */
     char *at = wire_record_end(wire, block);
     size_t ahead = block->open;
     int count = 0;
 
     if (room > length)
         room = (size_t)length;
-    while (room > 0 && count < most) {
+    while (room > 0 && count < max) {
         if (want > room)
             want = room;
         places[count++] = (struct iovec){at, want};

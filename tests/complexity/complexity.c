@@ -368,18 +368,18 @@ static void open_server(void)
 }
 
 /* Returns the least of several measurements: a new log buffer is allocated if the old one is still being written. */
-static size_t measure_least(const struct kind *kind, size_t n, const char *label)
+static size_t measure_min(const struct kind *kind, size_t n, const char *label)
 {
-    size_t least = measure(kind, n, label);
+    size_t min = measure(kind, n, label);
 
     for (int i = 1; i < MEASUREMENTS && !RUNNING_ON_VALGRIND; i++) {
         size_t again;
 
         loopback_turn(&server, 20);
         again = measure(kind, n, label);
-        least = again < least ? again : least;
+        min = again < min ? again : min;
     }
-    return least;
+    return min;
 }
 
 /*
@@ -391,9 +391,9 @@ static void check(const struct kind *kind)
     size_t none, one, two;
 
     (void)measure(kind, 2 * kind->n, "first");
-    none = measure_least(kind, 1, "1");
-    one = measure_least(kind, kind->n, "n");
-    two = measure_least(kind, 2 * kind->n, "2n");
+    none = measure_min(kind, 1, "1");
+    one = measure_min(kind, kind->n, "n");
+    two = measure_min(kind, 2 * kind->n, "2n");
     printf("%-50s %7zu: %9zu %9zu %9zu bytes\n", kind->name, kind->n, none, one, two);
     one = one > none ? one - none : 0;
     two = two > none ? two - none : 0;

@@ -9,7 +9,7 @@
 
 enum frame_type { DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE,
                   CONTINUATION, UNKNOWN = 0x77 };
-enum { END_STREAM = 1, END_HEADERS = 4, FRAME_HEAD = 9, FRAME_MOST = 16384 };
+enum { END_STREAM = 1, END_HEADERS = 4, FRAME_HEAD = 9, FRAME_MAX = 16384 };
 enum { INDEXED = 0x80, STATUS_200 = INDEXED | 8, METHOD_GET = INDEXED | 2, METHOD_POST, SCHEME_HTTP = INDEXED | 6,
        DYNAMIC_FIRST = INDEXED | 62, AUTHORITY = 1, PATH = 4, ADD = 0x40, TABLE_SIZE = 0x20, TABLE_SIZE_MASK = 0xe0 };
 
@@ -78,7 +78,7 @@ static void put_headers(struct buffer *into, size_t stream, unsigned flags, stru
     enum frame_type type = HEADERS;
 
     do {
-        struct str piece = str_slice(rest, 0, FRAME_MOST);
+        struct str piece = str_slice(rest, 0, FRAME_MAX);
 
         rest = str_skip(rest, piece.length);
         put_frame(into, type, (type == HEADERS ? flags : 0) | (rest.length ? 0 : END_HEADERS), stream, piece);

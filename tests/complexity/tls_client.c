@@ -3,7 +3,7 @@
 #include <check.h>
 #include <openssl/ssl.h>
 
-enum { PADDING = 0x7777, PADDING_MOST = 65535 };
+enum { PADDING = 0x7777, PADDING_MAX = 65535 };
 
 struct tls_client {
     SSL_CTX *context;
@@ -24,7 +24,7 @@ static void append_bytes(struct buffer *into, const char *bytes, size_t length)
 static int add_padding(SSL *ssl, unsigned type, unsigned context, const unsigned char **out, size_t *out_length,
                        X509 *certificate, size_t index, int *alert, void *owner)
 {
-    static const unsigned char zeros[PADDING_MOST];
+    static const unsigned char zeros[PADDING_MAX];
     const struct tls_client *client = owner;
 
     *out = zeros;
@@ -37,7 +37,7 @@ struct tls_client *tls_client_create(size_t padding, size_t hello_record, struct
     struct tls_client *client = calloc(1, sizeof(*client));
 
     ck_assert_ptr_nonnull(client);
-    ck_assert_uint_le(padding, PADDING_MOST);
+    ck_assert_uint_le(padding, PADDING_MAX);
     *client = (struct tls_client){.hello_record = hello_record, .record = record, .request = request,
                                   .padding = padding};
     client->context = SSL_CTX_new(TLS_client_method());

@@ -15,7 +15,7 @@ static const struct str names[] = {
 
 static bool is_delta(int64_t seconds)
 {
-    return seconds >= DELTA_NONE && seconds <= DELTA_MOST;
+    return seconds >= DELTA_NONE && seconds <= DELTA_MAX;
 }
 
 static struct str name_of(struct str line)
@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
           is_delta(request.min_fresh));
     HOLDS(is_delta(freshness_lifetime(&received)));
     read_targeted(&headers, &received);
-    HOLDS(freshness_initial_age(&received) >= 0 && freshness_initial_age(&received) <= DELTA_MOST);
+    HOLDS(freshness_initial_age(&received) >= 0 && freshness_initial_age(&received) <= DELTA_MAX);
     HOLDS(!freshness_may_store(&received) || !response.is_private);
     freshness_init(&stored, &response);
     stored.lifetime_s = freshness_lifetime(&received);

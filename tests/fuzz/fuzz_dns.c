@@ -80,7 +80,7 @@ static void resolved(void *owner, const struct resolver_answer *answer)
     query.calls++;
     HOLDS(answer->count <= LIMIT_UPSTREAM_ADDRESSES);
     HOLDS((answer->count == 0) == (answer->reason != NULL));
-    HOLDS(answer->valid_ms >= LIMIT_RESOLVE_LEAST_MS && answer->valid_ms <= LIMIT_RESOLVE_MOST_MS);
+    HOLDS(answer->valid_ms >= LIMIT_RESOLVE_MIN_MS && answer->valid_ms <= LIMIT_RESOLVE_MAX_MS);
     for (size_t i = 0; i < answer->count; i++)
         check_address(&answer->addresses[i]);
 }

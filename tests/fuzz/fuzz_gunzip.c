@@ -8,7 +8,7 @@
 
 #include <zlib.h>
 
-enum { MOST = 1 << 16 };
+enum { MAX_SIZE = 1 << 16 };
 
 /* Returns the number of decoded bytes; -1: an error, or too many bytes. */
 static long at_once(const uint8_t *bytes, size_t size, unsigned char *out)
@@ -16,7 +16,7 @@ static long at_once(const uint8_t *bytes, size_t size, unsigned char *out)
     z_stream stream = {.next_in = (unsigned char *)(uintptr_t)bytes,
                        .avail_in = (unsigned)size,
                        .next_out = out,
-                       .avail_out = MOST};
+                       .avail_out = MAX_SIZE};
     int result = Z_STREAM_END;
 
     HOLDS(inflateInit2(&stream, 15 + 16) == Z_OK);
@@ -25,7 +25,7 @@ static long at_once(const uint8_t *bytes, size_t size, unsigned char *out)
         result = inflate(&stream, Z_FINISH);
     }
     inflateEnd(&stream);
-    return result == Z_STREAM_END ? MOST - (long)stream.avail_out : -1;
+    return result == Z_STREAM_END ? MAX_SIZE - (long)stream.avail_out : -1;
 }
 
 static long in_pieces(struct str rest, size_t piece, char *out)
@@ -46,16 +46,16 @@ static long in_pieces(struct str rest, size_t piece, char *out)
             result = coder_gunzip.step(coder, &part, last ? CODER_END : CODER_MORE, out + end, 64, &written);
             HOLDS(written <= 64);
             end += written;
-        } while (result == 0 && end <= MOST);
-    } while (result == 1 && rest.length && end <= MOST);
+        } while (result == 0 && end <= MAX_SIZE);
+    } while (result == 1 && rest.length && end <= MAX_SIZE);
     coder_gunzip.close(coder);
-    return result == 1 && end <= MOST ? (long)end : -1;
+    return result == 1 && end <= MAX_SIZE ? (long)end : -1;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    static unsigned char whole[MOST];
-    static char pieces[MOST + 64];
+    static unsigned char whole[MAX_SIZE];
+    static char pieces[MAX_SIZE + 64];
     long length;
 
     if (size < 1 || size > 4096)

@@ -263,7 +263,7 @@ static const char *const requests[] = {
 START_TEST(failed_allocation_affects_one_request_only)
 {
     static char large[100000];
-    unsigned most = 0;
+    unsigned max = 0;
     pthread_t thread;
     int behind;
 
@@ -292,13 +292,13 @@ START_TEST(failed_allocation_affects_one_request_only)
             allocations = 0;
             loopback_request(&server, requests[i]);
         } while (allocations >= failing);
-        most = failing > most ? failing : most;
+        max = failing > max ? failing : max;
         failing = 0;
         loopback_request(&server, "GET /file.html HTTP/1.1");
         ck_assert_int_eq(server.status, 200);
         ck_assert_text(server.body, "a small file");
     }
-    ck_assert_uint_gt(most, 20);
+    ck_assert_uint_gt(max, 20);
     server.server_code_runs = NULL;
     loopback_close(&server);
     shutdown(behind, SHUT_RDWR);

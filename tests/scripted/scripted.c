@@ -68,17 +68,17 @@ static void backend_cancel(struct loop *loop, struct op *op)
 static int turn_receive(struct loop *loop, struct op *op)
 {
     struct fake *fake = socket_of(loop, op->fd);
-    size_t length = fake->unread.length, most = op->large ? LIMIT_RECEIVE_LARGE : LIMIT_RECEIVE_BYTES;
+    size_t length = fake->unread.length, max = op->large ? LIMIT_RECEIVE_LARGE : LIMIT_RECEIVE_BYTES;
     char *lent;
 
     if (fake->reset)
         return -ECONNRESET;
     if (length == 0)
         return fake->ended ? 0 : NOT_YET;
-    if (fake->receive_most && length > fake->receive_most)
-        length = fake->receive_most;
-    if (length > most)
-        length = most;
+    if (fake->receive_max && length > fake->receive_max)
+        length = fake->receive_max;
+    if (length > max)
+        length = max;
     lent = malloc(length);
     if (!lent)
         return NOT_YET;
@@ -90,11 +90,11 @@ static int turn_receive(struct loop *loop, struct op *op)
 
 static size_t share_of_turn(const struct fake *fake, uint64_t expected)
 {
-    size_t most = fake->send_most ? fake->send_most : LIMIT_ITERATION_BYTES;
+    size_t max = fake->send_max ? fake->send_max : LIMIT_ITERATION_BYTES;
 
-    if (most > fake->room)
-        most = fake->room;
-    return expected < most ? (size_t)expected : most;
+    if (max > fake->room)
+        max = fake->room;
+    return expected < max ? (size_t)expected : max;
 }
 
 static int send_error(struct fake *fake)
@@ -364,11 +364,11 @@ int scripted_open(struct loop *loop, struct log *log)
     return loop_open_backend(loop, &loop_backend_scripted, log);
 }
 
-void scripted_settle(struct loop *loop, int most)
+void scripted_settle(struct loop *loop, int max)
 {
     struct scripted *scripted = loop->backend_state;
 
-    for (int i = 0; i < most; i++) {
+    for (int i = 0; i < max; i++) {
         uint64_t before = sockets_progress(scripted);
         int count = loop_run_iteration(loop, 0);
 
@@ -379,6 +379,6 @@ void scripted_settle(struct loop *loop, int most)
         if (count == 0 && sockets_progress(scripted) == before)
             return;
     }
-    fprintf(stderr, "scripted: not settled after %d turns\n", most);
+    fprintf(stderr, "scripted: not settled after %d turns\n", max);
     abort();
 }

@@ -33,10 +33,10 @@ void scripted_sent_clear(struct loop *loop, int fd);
 /* Returns whether loop_close_fd closed fd. */
 bool scripted_closed(struct loop *loop, int fd);
 
-/* Limits a receive to `most` bytes (1: byte by byte). */
-void scripted_receive_at_most(struct loop *loop, int fd, size_t most);
-/* Limits a send or sendfile to `most` bytes for each iteration (1: byte by byte). 0 means LIMIT_ITERATION_BYTES. */
-void scripted_send_at_most(struct loop *loop, int fd, size_t most);
+/* Limits a receive to `max` bytes (1: byte by byte). */
+void scripted_receive_at_most(struct loop *loop, int fd, size_t max);
+/* Limits a send or sendfile to `max` bytes for each iteration (1: byte by byte). 0 means LIMIT_ITERATION_BYTES. */
+void scripted_send_at_most(struct loop *loop, int fd, size_t max);
 /* The peer reads at most `room` more bytes; SIZE_MAX: no limit. */
 void scripted_give_room(struct loop *loop, int fd, size_t room);
 
@@ -56,9 +56,9 @@ void scripted_shuffle(struct loop *loop, unsigned seed);
 void scripted_cancel_loses(struct loop *loop, bool loses);
 
 /*
- * Runs iterations until one makes no progress; the time does not advance. Aborts the process after `most` iterations,
+ * Runs iterations until one makes no progress; the time does not advance. Aborts the process after `max` iterations,
  * which indicate an endless loop.
  */
-void scripted_settle(struct loop *loop, int most);
+void scripted_settle(struct loop *loop, int max);
 
 #endif

@@ -129,14 +129,14 @@ bool scripted_closed(struct loop *loop, int fd)
     return false;
 }
 
-void scripted_receive_at_most(struct loop *loop, int fd, size_t most)
+void scripted_receive_at_most(struct loop *loop, int fd, size_t max)
 {
-    socket_of(loop, fd)->receive_most = most;
+    socket_of(loop, fd)->receive_max = max;
 }
 
-void scripted_send_at_most(struct loop *loop, int fd, size_t most)
+void scripted_send_at_most(struct loop *loop, int fd, size_t max)
 {
-    socket_of(loop, fd)->send_most = most;
+    socket_of(loop, fd)->send_max = max;
 }
 
 void scripted_give_room(struct loop *loop, int fd, size_t room)

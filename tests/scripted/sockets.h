@@ -16,8 +16,8 @@ struct fake {
     int fd;
     struct buffer unread;           /* sent by the peer, not yet received by the code under test */
     struct buffer sent;             /* sent by the code under test */
-    size_t receive_most;            /* 0: no limit */
-    size_t send_most;
+    size_t receive_max;             /* 0: no limit */
+    size_t send_max;
     size_t room;
     bool ended;
     bool reset;

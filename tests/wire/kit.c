@@ -102,8 +102,8 @@ static size_t received(struct wire *wire, struct str bytes)
         bytes.length = sizeof kit->received - kit->received_length;
     memcpy(kit->received + kit->received_length, bytes.data, bytes.length);
     kit->received_length += bytes.length;
-    if (bytes.length > kit->received_most)
-        kit->received_most = bytes.length;
+    if (bytes.length > kit->received_max)
+        kit->received_max = bytes.length;
     if (kit->receives_large)
         wire_receive_large(wire);
     else

@@ -49,7 +49,7 @@ struct kit {
     char received[65536];
     size_t received_length;
     bool receives_large;            /* requests further bytes by wire_receive_large */
-    size_t received_most;           /* the largest number of bytes received at once */
+    size_t received_max;            /* the largest number of bytes received at once */
     struct transfer transfer;
 
     /* the client */

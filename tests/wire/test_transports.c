@@ -220,16 +220,16 @@ START_TEST(large_bodies_are_received_in_larger_pieces)
     text[sizeof text - 1] = '\0';
     for (int round = 0; round < 2; round++) {
         kit.receives_large = round == 1;
-        kit.received_length = kit.received_most = 0;
+        kit.received_length = kit.received_max = 0;
         kit_client_send(&kit, text);
         for (int i = 0; i < 500 && kit.received_length < 60000; i++)
             kit_turn(&kit);
         ck_assert_uint_eq(kit.received_length, 60000);
         ck_assert_mem_eq(kit.received, text, 60000);
         if (plain && kit.receives_large)
-            ck_assert_uint_gt(kit.received_most, LIMIT_RECEIVE_BYTES);
+            ck_assert_uint_gt(kit.received_max, LIMIT_RECEIVE_BYTES);
         else
-            ck_assert_uint_le(kit.received_most, LIMIT_RECEIVE_BYTES);
+            ck_assert_uint_le(kit.received_max, LIMIT_RECEIVE_BYTES);
     }
     close_wire();
 }

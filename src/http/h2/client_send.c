@@ -106,9 +106,9 @@ static size_t payload_length(const struct h2_client_stream *stream)
 {
     const struct h2_client_session *session = stream->session;
     int32_t window = stream->window < session->window ? stream->window : session->window;
-    size_t most = stream->part.length < H2_FRAME_SIZE ? stream->part.length : H2_FRAME_SIZE;
+    size_t max = stream->part.length < H2_FRAME_SIZE ? stream->part.length : H2_FRAME_SIZE;
 
-    return window <= 0 ? 0 : (size_t)window < most ? (size_t)window : most;
+    return window <= 0 ? 0 : (size_t)window < max ? (size_t)window : max;
 }
 
 /* The stream waits for WINDOW_UPDATE. */

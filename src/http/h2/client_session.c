@@ -140,11 +140,11 @@ struct h2_client_stream *h2_client_session_next_updated(struct h2_client_session
 
 unsigned h2_client_session_capacity(const struct h2_client_session *session)
 {
-    uint32_t most = session->peer.max_streams < LIMIT_H2_UPSTREAM_STREAMS ? session->peer.max_streams
+    uint32_t max = session->peer.max_streams < LIMIT_H2_UPSTREAM_STREAMS ? session->peer.max_streams
                                                                           : LIMIT_H2_UPSTREAM_STREAMS;
 
     if (session->error || session->going_away || session->next_id > H2_STREAM_MAX - 2 * LIMIT_H2_UPSTREAM_STREAMS ||
-        session->stream_count >= most)
+        session->stream_count >= max)
         return 0;
-    return most - session->stream_count;
+    return max - session->stream_count;
 }

@@ -57,12 +57,12 @@ bool h2_bdp_received(struct h2_bdp *bdp, uint32_t bytes)
 }
 
 /* A window that was two thirds full during one round trip limited the sender: its size is doubled. */
-uint32_t h2_bdp_window(struct h2_bdp *bdp, uint32_t size, uint32_t most)
+uint32_t h2_bdp_window(struct h2_bdp *bdp, uint32_t size, uint32_t max)
 {
     uint64_t bytes = bdp->bytes;
 
     bdp->measuring = false;
     if (3 * bytes < 2 * (uint64_t)size)
         return size;
-    return size > most / 2 ? most : 2 * size;
+    return size > max / 2 ? max : 2 * size;
 }

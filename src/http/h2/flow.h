@@ -42,7 +42,7 @@ struct h2_bdp {
 };
 /* Counts received bytes. True if a PING is due. */
 bool h2_bdp_received(struct h2_bdp *bdp, uint32_t bytes);
-/* The PING was acknowledged: the new size of the receive window, at least `size` and at most `most`. */
-uint32_t h2_bdp_window(struct h2_bdp *bdp, uint32_t size, uint32_t most);
+/* The PING was acknowledged: the new size of the receive window, at least `size` and at most `max`. */
+uint32_t h2_bdp_window(struct h2_bdp *bdp, uint32_t size, uint32_t max);
 
 #endif

@@ -9,7 +9,7 @@ enum stream_rule { STREAM_ANY, STREAM_REQUIRED, STREAM_FORBIDDEN };
 
 /* Length and stream of each type (RFC 9113 6.1 to 6.10, RFC 9218 7.1). */
 static const struct {
-    uint32_t least, most;
+    uint32_t min, max;
     enum stream_rule stream;
 } rules[] = {
     [H2_DATA] = {0, H2_FRAME_SIZE, STREAM_REQUIRED},
@@ -63,7 +63,7 @@ struct h2_frame h2_frame_parse_head(const char *head)
 
 static bool is_known(const struct h2_frame *frame)
 {
-    return frame->type < sizeof rules / sizeof rules[0] && rules[frame->type].most;
+    return frame->type < sizeof rules / sizeof rules[0] && rules[frame->type].max;
 }
 
 enum h2_error h2_frame_check(const struct h2_frame *frame)
@@ -75,7 +75,7 @@ enum h2_error h2_frame_check(const struct h2_frame *frame)
     if ((rules[frame->type].stream == STREAM_REQUIRED && frame->stream == 0) ||
         (rules[frame->type].stream == STREAM_FORBIDDEN && frame->stream != 0))
         return H2_PROTOCOL_ERROR;
-    if (frame->length < rules[frame->type].least || frame->length > rules[frame->type].most)
+    if (frame->length < rules[frame->type].min || frame->length > rules[frame->type].max)
         return H2_FRAME_SIZE_ERROR;
     if (frame->type == H2_SETTINGS && frame->length % H2_SETTING_SIZE)
         return H2_FRAME_SIZE_ERROR;

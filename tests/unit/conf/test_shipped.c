@@ -54,14 +54,14 @@ static void load_good(const char *path)
     buffer_finish(&result);
 }
 
-static void load_all(const char *pattern, size_t least)
+static void load_all(const char *pattern, size_t min)
 {
     char path[4096];
     glob_t found;
 
     snprintf(path, sizeof(path), "%s/%s", directory, pattern);
     ck_assert_int_eq(glob(path, 0, NULL, &found), 0);
-    ck_assert_uint_ge(found.gl_pathc, least);
+    ck_assert_uint_ge(found.gl_pathc, min);
     for (size_t i = 0; i < found.gl_pathc; i++)
         load_good(found.gl_pathv[i]);
     globfree(&found);

@@ -70,8 +70,8 @@ START_TEST(figures_are_medians)
     add_sample(BENCHMARK_LARGE, BENCHMARK_PLAIN, 400000000);
     ck_assert(benchmark_figure(&benchmark, BENCHMARK_LARGE, BENCHMARK_PLAIN, BENCHMARK_CPU_PER_GB, &figure));
     ck_assert_double_eq_tol(figure.median, 0.2, 1e-9);
-    ck_assert_double_eq_tol(figure.least, 0.1, 1e-9);
-    ck_assert_double_eq_tol(figure.most, 0.4, 1e-9);
+    ck_assert_double_eq_tol(figure.min, 0.1, 1e-9);
+    ck_assert_double_eq_tol(figure.max, 0.4, 1e-9);
     ck_assert(benchmark_figure(&benchmark, BENCHMARK_LARGE, BENCHMARK_PLAIN, BENCHMARK_GB_PER_SECOND, &figure));
     ck_assert_double_eq_tol(figure.median, 4, 1e-9);
     ck_assert(benchmark_figure(&benchmark, BENCHMARK_LARGE, BENCHMARK_PLAIN, BENCHMARK_CPU_PER_RESPONSE, &figure));

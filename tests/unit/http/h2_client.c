@@ -19,8 +19,8 @@ void h2_client_open(struct h2_client *client, const struct table_row *rows)
 {
     memset(client, 0, sizeof(*client));
     client->preface_left = sizeof(preface) - 1;
-    client->initial_most = H2_WINDOW_INITIAL;
-    client->frame_most = H2_FRAME_SIZE;
+    client->initial_max = H2_WINDOW_INITIAL;
+    client->frame_max = H2_FRAME_SIZE;
     HOLDS(nghttp2_hd_deflate_new(&client->deflater, 4096) == 0);
     HOLDS(nghttp2_hd_inflate_new(&client->inflater) == 0);
     table_server_open(&client->server, &protocol_http2, rows);
@@ -121,10 +121,10 @@ static void settings_sent(struct h2_client *client, struct str payload)
         uint32_t value = h2_read_u32(payload.data + 2);
 
         if (payload.data[0] == 0 && payload.data[1] == H2_SETTINGS_INITIAL_WINDOW_SIZE &&
-            value > client->initial_most)
-            client->initial_most = value;
-        if (payload.data[0] == 0 && payload.data[1] == H2_SETTINGS_MAX_FRAME_SIZE && value > client->frame_most)
-            client->frame_most = value;
+            value > client->initial_max)
+            client->initial_max = value;
+        if (payload.data[0] == 0 && payload.data[1] == H2_SETTINGS_MAX_FRAME_SIZE && value > client->frame_max)
+            client->frame_max = value;
     }
 }
 
@@ -254,7 +254,7 @@ static void data_received(struct h2_client *client, const struct h2_frame *frame
     if (!stream)
         return;
     stream->received += frame->length;
-    HOLDS(stream->received <= client->initial_most + stream->increments);
+    HOLDS(stream->received <= client->initial_max + stream->increments);
     HOLDS(stream->headed && !stream->ended);
     stream->ended = end;
 }
@@ -296,7 +296,7 @@ static void control_received(struct h2_client *client, const struct h2_frame *fr
 static void frame_received(struct h2_client *client, const struct h2_frame *frame)
 {
     HOLDS(h2_frame_check(frame) == H2_NO_ERROR);
-    HOLDS(frame->length <= client->frame_most);
+    HOLDS(frame->length <= client->frame_max);
     HOLDS(!client->open_block || (frame->type == H2_CONTINUATION && frame->stream == client->open_block));
     switch (frame->type) {
     case H2_HEADERS:

@@ -31,10 +31,10 @@ struct h2_client {
     struct buffer log;
     size_t piece;          /* bytes fed at once; 0: all */
     size_t preface_left;   /* bytes of the preface that are not yet scanned */
-    int64_t initial_most;  /* largest initial window announced */
+    int64_t initial_max;   /* largest initial window announced */
     int64_t increments;    /* of the connection */
     int64_t received;      /* bytes of DATA */
-    uint32_t frame_most;   /* largest SETTINGS_MAX_FRAME_SIZE announced */
+    uint32_t frame_max;    /* largest SETTINGS_MAX_FRAME_SIZE announced */
     uint32_t open_block;   /* stream of the incomplete header block; 0: none */
     uint32_t goaway;       /* error code of the last GOAWAY */
     bool block_ends;

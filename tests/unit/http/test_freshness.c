@@ -48,7 +48,7 @@ START_TEST(lifetime_is_s_maxage_or_max_age_or_expires)
         {"Expires: Sunday, 06-Nov-94 08:49:47 GMT", 10},
         {"Expires: Sun Nov  6 08:49:47 1994", 10},
         {"Expires: Sun, 06 Nov 1994 08:49:47 CET", 0},
-        {"Expires: Fri, 06 Nov 9994 08:49:47 GMT|Date: " NOW_AS, DELTA_MOST},
+        {"Expires: Fri, 06 Nov 9994 08:49:47 GMT|Date: " NOW_AS, DELTA_MAX},
         {"Expires: " IN_10 "|Date: yesterday", 10},
     };
 
@@ -90,8 +90,8 @@ START_TEST(age_is_the_greater_of_age_and_date)
         {"Age: x", 3, 3},
         {"Age: 1.5", 0, 0},
         {"Age:", 0, 0},
-        {"Age: 99999999999999999999999", 0, DELTA_MOST},
-        {"Age: 99999999999999999999999", 10, DELTA_MOST},
+        {"Age: 99999999999999999999999", 0, DELTA_MAX},
+        {"Age: 99999999999999999999999", 10, DELTA_MAX},
         {"", -5, 0}, /* the clock was set back */
     };
 
@@ -352,7 +352,7 @@ START_TEST(response_that_was_never_fresh_is_not_used_stale)
         stored.age_s = 100;
         is_stored_stale = freshness_in_error(&stored, &request, true);
         ck_assert_msg(is_stored_stale == cases[i].stale_in_error, "row %zu", i);
-        request.max_stale = DELTA_MOST;
+        request.max_stale = DELTA_MAX;
         if (stored.no_cache)
             ck_assert_int_eq(freshness_evaluate(&stored, &request), REUSE_REVALIDATE);
         arena_reset(&arena);

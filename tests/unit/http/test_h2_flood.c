@@ -109,13 +109,13 @@ START_TEST(unread_body_above_the_memory_limit_fails)
 }
 END_TEST
 
-/* Repeats an event, at most `most` times, until the server closes. Returns the number of events. */
-static unsigned flood(void (*event)(unsigned number), unsigned most)
+/* Repeats an event, at most `max` times, until the server closes. Returns the number of events. */
+static unsigned flood(void (*event)(unsigned number), unsigned max)
 {
     unsigned number = 0;
 
     client.quiet = true;
-    while (number < most && table_server_phase(server) != SESSION_OVER) {
+    while (number < max && table_server_phase(server) != SESSION_OVER) {
         event(number++);
         h2_client_flush(&client);
     }
@@ -231,7 +231,7 @@ static void data_behind_the_end(unsigned number)
 
 static const struct {
     void (*event)(unsigned number);
-    unsigned most;
+    unsigned max;
 } floods[] = {
     {rapid_reset, LIMIT_H2_CREDIT / 10},
     {settings, LIMIT_H2_CREDIT / 10},
@@ -257,8 +257,8 @@ START_TEST(floods_end_the_connection)
     unsigned events;
 
     open_session();
-    events = flood(floods[_i].event, floods[_i].most + 1);
-    ck_assert_msg(events <= floods[_i].most, "%u events", events);
+    events = flood(floods[_i].event, floods[_i].max + 1);
+    ck_assert_msg(events <= floods[_i].max, "%u events", events);
     expect_enhance_your_calm();
     table_server_hang_up(server);
     ck_assert_uint_eq(server->begun, server->finished);

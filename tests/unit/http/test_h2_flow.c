@@ -112,7 +112,7 @@ START_TEST(one_measurement_at_a_time)
 END_TEST
 
 static const struct {
-    uint32_t bytes, size, most, after;
+    uint32_t bytes, size, max, after;
 } growths[] = {
     {599, 900, 10000, 900},
     {600, 900, 10000, 1800},
@@ -129,7 +129,7 @@ START_TEST(window_doubles_at_most_once_per_round_trip)
 {
     struct h2_bdp bdp = {.bytes = growths[_i].bytes, .measuring = true};
 
-    ck_assert_uint_eq(h2_bdp_window(&bdp, growths[_i].size, growths[_i].most), growths[_i].after);
+    ck_assert_uint_eq(h2_bdp_window(&bdp, growths[_i].size, growths[_i].max), growths[_i].after);
     ck_assert(!bdp.measuring);
 }
 END_TEST

@@ -69,8 +69,8 @@ START_TEST(rule_17_files_share_an_iteration)
     loop_recv(&loop, &modest.op, near);
     say(far, "x");
     for (int turn = 1; turn < 3 * SENDFILES; turn++) {
-        uint64_t least = UINT64_MAX;
-        uint64_t most = 0;
+        uint64_t min = UINT64_MAX;
+        uint64_t max = 0;
         uint64_t sum = 0;
 
         turn_some(&loop, 1);
@@ -79,12 +79,12 @@ START_TEST(rule_17_files_share_an_iteration)
             uint64_t progress = probes[i].op.file.progress;
 
             sum += progress;
-            least = progress < least ? progress : least;
-            most = progress > most ? progress : most;
+            min = progress < min ? progress : min;
+            max = progress > max ? progress : max;
         }
         ck_assert_uint_le(sum - before, LIMIT_ITERATION_FILE_BYTES);
         ck_assert_uint_gt(sum, before);
-        ck_assert_uint_le(most - least, 2 * LIMIT_ITERATION_FILE_BYTES);
+        ck_assert_uint_le(max - min, 2 * LIMIT_ITERATION_FILE_BYTES);
         before = sum;
     }
     for (int i = 0; i < SENDFILES; i++) {

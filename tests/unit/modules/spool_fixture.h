@@ -171,8 +171,8 @@ static void look_at_lent(void)
     } else {
         while (lent.file.length > 0) {
             char bytes[4096];
-            size_t most = lent.file.length < sizeof(bytes) ? (size_t)lent.file.length : sizeof(bytes);
-            ssize_t got = pread(lent.file.fd, bytes, most, lent.file.at);
+            size_t max = lent.file.length < sizeof(bytes) ? (size_t)lent.file.length : sizeof(bytes);
+            ssize_t got = pread(lent.file.fd, bytes, max, lent.file.at);
 
             ck_assert_int_gt(got, 0);
             look(bytes, (uint64_t)got);

@@ -8,9 +8,9 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#define MOST (1024 * 1024)
+#define MAX_SIZE (1024 * 1024)
 
-static char plain[MOST], encoded[2 * MOST], decoded[MOST];
+static char plain[MAX_SIZE], encoded[2 * MAX_SIZE], decoded[MAX_SIZE];
 
 /* Text of several words in pseudo-random order: compressible, but not to a few bytes. */
 static void fill_plain(size_t length)
@@ -42,14 +42,14 @@ static long decode_gzip(size_t length, bool *out_ended)
     z_stream stream = {.next_in = (unsigned char *)encoded,
                        .avail_in = (unsigned)length,
                        .next_out = (unsigned char *)decoded,
-                       .avail_out = MOST};
+                       .avail_out = MAX_SIZE};
     int result;
 
     ck_assert_int_eq(inflateInit2(&stream, 15 + 16), Z_OK);
     result = inflate(&stream, Z_SYNC_FLUSH);
     inflateEnd(&stream);
     *out_ended = result == Z_STREAM_END && stream.avail_in == 0;
-    return result == Z_STREAM_END || result == Z_OK || result == Z_BUF_ERROR ? MOST - (long)stream.avail_out
+    return result == Z_STREAM_END || result == Z_OK || result == Z_BUF_ERROR ? MAX_SIZE - (long)stream.avail_out
                                                                              : -1;
 }
 
@@ -58,19 +58,19 @@ static long decode_brotli(size_t length, bool *out_ended)
     BrotliDecoderState *state = BrotliDecoderCreateInstance(NULL, NULL, NULL);
     const uint8_t *in = (const uint8_t *)encoded;
     uint8_t *out = (uint8_t *)decoded;
-    size_t left = length, room = MOST;
+    size_t left = length, room = MAX_SIZE;
     BrotliDecoderResult result = BrotliDecoderDecompressStream(state, &left, &in, &room, &out, NULL);
 
     BrotliDecoderDestroyInstance(state);
     *out_ended = result == BROTLI_DECODER_RESULT_SUCCESS && left == 0;
-    return result == BROTLI_DECODER_RESULT_ERROR ? -1 : (long)(MOST - room);
+    return result == BROTLI_DECODER_RESULT_ERROR ? -1 : (long)(MAX_SIZE - room);
 }
 
 static long decode_zstd(size_t length, bool *out_ended)
 {
     ZSTD_DCtx *stream = ZSTD_createDCtx();
     ZSTD_inBuffer in = {encoded, length, 0};
-    ZSTD_outBuffer out = {decoded, MOST, 0};
+    ZSTD_outBuffer out = {decoded, MAX_SIZE, 0};
     size_t result = 1;
 
     while (in.pos < in.size && !ZSTD_isError(result))
@@ -115,13 +115,13 @@ static void check_whole(enum coding coding, size_t encoded_length, size_t length
 START_TEST(decodes_to_the_original)
 {
     static const size_t lengths[] = {0, 1, 20, 255, 4096, 65535, 65536, 65537, 300000};
-    static const size_t pieces[] = {1, 777, 16384, MOST};
+    static const size_t pieces[] = {1, 777, 16384, MAX_SIZE};
     static const size_t rooms[] = {64, 100, 16384};
     enum coding coding = (enum coding)_i;
     const struct coder_kind *kind = coder_kinds[coding];
 
-    fill_plain(MOST);
-    for (unsigned level = kind->level_least; level <= kind->level_most; level++) {
+    fill_plain(MAX_SIZE);
+    for (unsigned level = kind->level_min; level <= kind->level_max; level++) {
         for (size_t i = 0; i < 9 * 4 * 3 * 2; i++) {
             size_t length = lengths[i % 9], piece = pieces[i / 9 % 4], room = rooms[i / 36 % 3], end = 0;
             void *coder;
@@ -150,7 +150,7 @@ START_TEST(flushed_input_can_be_decoded)
     const struct coder_kind *kind = coder_kinds[coding];
 
     fill_plain(10000);
-    for (unsigned level = kind->level_least; level <= kind->level_most; level++) {
+    for (unsigned level = kind->level_min; level <= kind->level_max; level++) {
         void *coder = kind->open(level, UINT64_MAX);
         size_t end = 0;
         bool ended;
@@ -173,7 +173,7 @@ START_TEST(unended_stream_is_incomplete)
 {
     enum coding coding = (enum coding)_i;
     const struct coder_kind *kind = coder_kinds[coding];
-    void *coder = kind->open(kind->level_most, UINT64_MAX);
+    void *coder = kind->open(kind->level_max, UINT64_MAX);
     size_t end;
     bool ended = true;
 
@@ -191,22 +191,22 @@ START_TEST(memory_is_limited)
     enum coding coding = (enum coding)_i;
     const struct coder_kind *kind = coder_kinds[coding];
 
-    fill_plain(MOST);
+    fill_plain(MAX_SIZE);
     mallopt(M_MMAP_THRESHOLD, 64 * 1024);
-    for (unsigned level = kind->level_least; level <= kind->level_most; level++) {
-        size_t before = mallinfo2().uordblks + mallinfo2().hblkhd, most = 0, end = 0;
+    for (unsigned level = kind->level_min; level <= kind->level_max; level++) {
+        size_t before = mallinfo2().uordblks + mallinfo2().hblkhd, max = 0, end = 0;
         void *coder = kind->open(level, UINT64_MAX);
 
-        for (size_t at = 0; at < MOST; at += 16384) {
+        for (size_t at = 0; at < MAX_SIZE; at += 16384) {
             size_t now;
 
             end = encode_piece(kind, coder, str_of(plain + at, 16384), CODER_MORE, 16384, end);
             now = mallinfo2().uordblks + mallinfo2().hblkhd - before;
-            most = now > most ? now : most;
+            max = now > max ? now : max;
         }
         kind->close(coder);
-        printf("coding %d level %u: %zu KiB, %zu bytes of %d\n", (int)coding, level, most / 1024, end, MOST);
-        ck_assert_uint_le(most, kind->memory);
+        printf("coding %d level %u: %zu KiB, %zu bytes of %d\n", (int)coding, level, max / 1024, end, MAX_SIZE);
+        ck_assert_uint_le(max, kind->memory);
     }
 }
 END_TEST

@@ -7,16 +7,16 @@
 #include <string.h>
 #include <zlib.h>
 
-#define MOST (1024 * 1024)
+#define MAX_SIZE (1024 * 1024)
 
-static char plain[MOST], packed[MOST], decoded[2 * MOST];
+static char plain[MAX_SIZE], packed[MAX_SIZE], decoded[2 * MAX_SIZE];
 
 /* Runs of equal bytes, alternating with pseudo-random bytes. */
 static void fill_plain(void)
 {
     unsigned state = 7;
 
-    for (size_t i = 0; i < MOST; i++) {
+    for (size_t i = 0; i < MAX_SIZE; i++) {
         if (i % 700 < 300)
             state = state * 1103515245 + 12345;
         plain[i] = (char)(state >> 16);
@@ -29,7 +29,7 @@ static size_t write_member(size_t at, size_t length, bool adorned)
     z_stream stream = {.next_in = (unsigned char *)plain,
                        .avail_in = (unsigned)length,
                        .next_out = (unsigned char *)packed + at,
-                       .avail_out = (unsigned)(MOST - at)};
+                       .avail_out = (unsigned)(MAX_SIZE - at)};
     gz_header head = {.name = (unsigned char *)"a name",
                       .comment = (unsigned char *)"a comment",
                       .extra = (unsigned char *)"ex\1\0x",
@@ -41,7 +41,7 @@ static size_t write_member(size_t at, size_t length, bool adorned)
         ck_assert_int_eq(deflateSetHeader(&stream, &head), Z_OK);
     ck_assert_int_eq(deflate(&stream, Z_FINISH), Z_STREAM_END);
     deflateEnd(&stream);
-    return MOST - stream.avail_out;
+    return MAX_SIZE - stream.avail_out;
 }
 
 /*
@@ -76,7 +76,7 @@ static long gunzip_in_pieces(size_t length, size_t piece, size_t room)
 
 START_TEST(decodes_to_the_original)
 {
-    static const size_t lengths[] = {0, 1, 20, 4096, 65536, 300000}, pieces[] = {1, 777, MOST},
+    static const size_t lengths[] = {0, 1, 20, 4096, 65536, 300000}, pieces[] = {1, 777, MAX_SIZE},
                         rooms[] = {64, 100, 16384};
 
     fill_plain();
@@ -93,7 +93,7 @@ END_TEST
 /* Several members in sequence decode to one body; an empty member adds nothing. */
 START_TEST(members_decode_to_one_body)
 {
-    static const size_t pieces[] = {1, 19, 20, 21, MOST};
+    static const size_t pieces[] = {1, 19, 20, 21, MAX_SIZE};
     size_t length;
 
     fill_plain();
@@ -136,7 +136,7 @@ START_TEST(trailing_bytes_are_an_error)
     length = write_member(0, 300, false);
     for (size_t i = 0; i < sizeof(tails) / sizeof(tails[0]); i++) {
         memcpy(packed + length, tails[i].bytes, tails[i].length);
-        ck_assert_int_eq(gunzip_in_pieces(length + tails[i].length, MOST, 4096), -EBADMSG);
+        ck_assert_int_eq(gunzip_in_pieces(length + tails[i].length, MAX_SIZE, 4096), -EBADMSG);
         ck_assert_int_eq(gunzip_in_pieces(length + tails[i].length, 1, 64), -EBADMSG);
     }
 }
@@ -155,12 +155,12 @@ START_TEST(inverted_bit_is_an_error_or_without_effect)
         if (bit / 8 >= 4 && bit / 8 < 10) /* MTIME, XFL and OS: their values do not matter */
             continue;
         packed[bit / 8] ^= (char)(1 << bit % 8);
-        result = gunzip_in_pieces(length, MOST, 4096);
+        result = gunzip_in_pieces(length, MAX_SIZE, 4096);
         ck_assert_msg(result == -EBADMSG || (result == 200 && memcmp(decoded, plain, 200) == 0), "bit %zu: %ld",
                       bit, result);
         packed[bit / 8] ^= (char)(1 << bit % 8);
     }
-    ck_assert_int_eq(gunzip_in_pieces(length, MOST, 4096), 200);
+    ck_assert_int_eq(gunzip_in_pieces(length, MAX_SIZE, 4096), 200);
 }
 END_TEST
 
@@ -168,7 +168,7 @@ END_TEST
 START_TEST(flushed_bytes_are_read_at_once)
 {
     void *coder = coder_gunzip.open(0, UINT64_MAX);
-    z_stream stream = {.next_out = (unsigned char *)packed, .avail_out = MOST};
+    z_stream stream = {.next_out = (unsigned char *)packed, .avail_out = MAX_SIZE};
     size_t end = 0;
 
     fill_plain();
@@ -195,13 +195,13 @@ END_TEST
 /* A long run of zeros: the output of each step is limited by its room, and the memory by the declared amount. */
 START_TEST(memory_is_limited)
 {
-    size_t length, before, most = 0, total = 0;
+    size_t length, before, max = 0, total = 0;
     struct str rest;
     void *coder;
 
     memset(plain, 0, sizeof(plain));
-    length = write_member(0, MOST, false);
-    ck_assert_uint_lt(length, MOST / 500);
+    length = write_member(0, MAX_SIZE, false);
+    ck_assert_uint_lt(length, MAX_SIZE / 500);
     before = mallinfo2().uordblks + mallinfo2().hblkhd;
     coder = coder_gunzip.open(0, UINT64_MAX);
     rest = str_of(packed, length);
@@ -213,11 +213,11 @@ START_TEST(memory_is_limited)
         ck_assert_uint_le(written, 64);
         total += written;
         now = mallinfo2().uordblks + mallinfo2().hblkhd - before;
-        most = now > most ? now : most;
+        max = now > max ? now : max;
     }
     coder_gunzip.close(coder);
-    ck_assert_uint_eq(total, MOST);
-    ck_assert_uint_le(most, coder_gunzip.memory);
+    ck_assert_uint_eq(total, MAX_SIZE);
+    ck_assert_uint_le(max, coder_gunzip.memory);
 }
 END_TEST
 

@@ -16,10 +16,10 @@ static char into[LIMIT_TLS_SESSION];
 
 static struct str id_of(unsigned number)
 {
-    static char id[SESSION_ID_MOST + 1];
+    static char id[SESSION_ID_MAX + 1];
 
     snprintf(id, sizeof(id), "%032u", number);
-    return str_of(id, SESSION_ID_MOST);
+    return str_of(id, SESSION_ID_MAX);
 }
 
 /* A session that consists of its number, repeated. */
@@ -60,9 +60,9 @@ static void open_cache(size_t size)
 
 START_TEST(stored_found_and_removed)
 {
-    ck_assert_ptr_null(session_cache_create(SESSION_CACHE_LEAST - 1));
+    ck_assert_ptr_null(session_cache_create(SESSION_CACHE_MIN - 1));
     ck_assert_ptr_null(session_cache_create(0));
-    open_cache(SESSION_CACHE_LEAST);
+    open_cache(SESSION_CACHE_MIN);
     ck_assert(!session_is_found(1, 100, 0));
     insert_session(1, 100, 0, 1000);
     insert_session(2, 200, 0, 1000);
@@ -87,11 +87,11 @@ END_TEST
 
 START_TEST(invalid_sessions_are_refused)
 {
-    open_cache(SESSION_CACHE_LEAST);
+    open_cache(SESSION_CACHE_MIN);
     session_cache_insert(cache, STR(""), STR("x"), 0, 1000);
     session_cache_insert(cache, STR("a"), STR(""), 0, 1000);
     session_cache_insert(cache, STR("123456789012345678901234567890123"), STR("x"), 0, 1000);
-    insert_session(1, SESSION_CACHE_LEAST / 8, 0, 1000);
+    insert_session(1, SESSION_CACHE_MIN / 8, 0, 1000);
     ck_assert_uint_eq(session_cache_get(cache, STR(""), 0, into), 0);
     ck_assert_uint_eq(session_cache_get(cache, STR("a"), 0, into), 0);
     ck_assert_uint_eq(session_cache_get(cache, STR("123456789012345678901234567890123"), 0, into), 0);
@@ -112,7 +112,7 @@ END_TEST
 /* Each session expires at its own time. The next lookup, or the next stored session, wipes its bytes. */
 START_TEST(session_expires_at_its_own_time)
 {
-    open_cache(SESSION_CACHE_LEAST);
+    open_cache(SESSION_CACHE_MIN);
     insert_session(1, 100, 0, 1000);
     insert_session(2, 100, 0, 3000);
     ck_assert(session_is_found(1, 100, 999));
@@ -136,7 +136,7 @@ START_TEST(oldest_session_is_replaced)
 {
     unsigned oldest = 0;
 
-    open_cache(SESSION_CACHE_LEAST + (size_t)_i * 8);
+    open_cache(SESSION_CACHE_MIN + (size_t)_i * 8);
     for (unsigned number = 1; number < 3000; number++) {
         size_t held = 0;
         char word[16];
@@ -158,7 +158,7 @@ START_TEST(oldest_session_is_replaced)
             ck_assert(there || (i + 3) % 50 == 7);
             held += there ? 20 + i * 37 % 1500 : 0;
         }
-        ck_assert_uint_gt(held, SESSION_CACHE_LEAST / 3);
+        ck_assert_uint_gt(held, SESSION_CACHE_MIN / 3);
     }
     session_cache_destroy(cache);
 }
@@ -169,7 +169,7 @@ START_TEST(sessions_are_shared_by_all_processes)
 {
     int status;
 
-    open_cache(SESSION_CACHE_LEAST);
+    open_cache(SESSION_CACHE_MIN);
     insert_session(1, 100, 0, 1000);
     if (fork() == 0) {
         insert_session(2, 100, 0, 1000);
@@ -194,7 +194,7 @@ END_TEST
 /* The master neither waits for a lock nor uses a number or a pointer that a worker wrote. */
 START_TEST(cache_of_the_master_withstands_overwriting)
 {
-    open_cache(SESSION_CACHE_LEAST);
+    open_cache(SESSION_CACHE_MIN);
     for (int byte = -1; byte <= 1; byte++) {
         overwrite_shared_memory(byte);
         ck_assert_ptr_eq(session_cache_share(cache), cache);

@@ -6,12 +6,12 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define MOST 100
+#define MAX_SERVERS 100
 #define KEYS 200 /* for each server */
 
 static struct loop loop;
 static struct log silent = {.level = LOG_EMERG};
-static struct upstream_server servers[MOST];
+static struct upstream_server servers[MAX_SERVERS];
 static struct upstream upstream;
 static struct upstreams upstreams;
 static struct upstream_pool *pool;
@@ -248,9 +248,9 @@ static const struct upstream_peer *choose_for_number(unsigned number)
 /* One of `count` servers is down: the keys of the others stay. Its share is about that of the others. */
 static void check_share(unsigned count)
 {
-    static const struct upstream_peer *first[MOST * KEYS];
-    static char texts[MOST][24];
-    const char *addresses[MOST + 1] = {NULL};
+    static const struct upstream_peer *first[MAX_SERVERS * KEYS];
+    static char texts[MAX_SERVERS][24];
+    const char *addresses[MAX_SERVERS + 1] = {NULL};
     unsigned moved = 0, of_removed = 0;
 
     for (unsigned i = 0; i < count; i++) {

@@ -8,13 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MOST    100
+#define MAX_SERVERS 100
 #define WORKERS 2
 
 static struct loop loop;
 static struct log silent = {.level = LOG_EMERG};
-static struct upstream_server servers[MOST];
-static char texts[MOST][32];
+static struct upstream_server servers[MAX_SERVERS];
+static char texts[MAX_SERVERS][32];
 static struct upstream upstream;
 static struct upstreams upstreams;
 static struct upstream_zone *zone;
@@ -280,12 +280,12 @@ END_TEST
 /* More servers than bits in a word; each is chosen once. */
 START_TEST(concurrent_requests_retry_one_by_one)
 {
-    bool requested[MOST] = {false};
+    bool requested[MAX_SERVERS] = {false};
     struct upstream_choice choice = {0};
     unsigned count = 0;
     int error;
 
-    open_servers(BALANCE_ROUND_ROBIN, MOST);
+    open_servers(BALANCE_ROUND_ROBIN, MAX_SERVERS);
     open_pools();
     for (;; count++) {
         struct upstream_peer *peer = upstream_choose(groups[0], &choice, &error);
