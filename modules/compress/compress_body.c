@@ -36,16 +36,16 @@ struct stream {
     bool endless;      /* `inner` has no known length: flush when it returns -EAGAIN */
     bool unflushed;    /* bytes were consumed since the last flush */
     bool inner_waits;  /* `inner` returned -EAGAIN: coder_inner_woken follows */
-    bool awaited;      /* this body returned -EAGAIN: its owner must be woken */
+    bool wake_pending; /* this body returned -EAGAIN: its owner must be woken */
     size_t at, length; /* the part of `out` not yet passed on */
     char out[LIMIT_COMPRESS_OUTPUT];
 };
 
 static void wake_body(struct stream *stream)
 {
-    if (!stream->awaited)
+    if (!stream->wake_pending)
         return;
-    stream->awaited = false;
+    stream->wake_pending = false;
     stream->body.wake(stream->body.owner);
 }
 
@@ -98,7 +98,7 @@ static size_t *available_share(struct stream *stream)
 
 static int wait_for_iteration(struct stream *stream)
 {
-    stream->awaited = true;
+    stream->wake_pending = true;
     if (list_empty(&stream->waiting))
         list_push(&stream->shared->waiting, &stream->waiting);
     request_share(stream->shared);
@@ -131,7 +131,7 @@ static int read_input(struct stream *stream)
     } else if (result == -EAGAIN) {
         stream->inner_waits = true;
         if (!stream->endless || !stream->unflushed) {
-            stream->awaited = true;
+            stream->wake_pending = true;
             return -EAGAIN;
         }
         stream->flush = CODER_FLUSH;

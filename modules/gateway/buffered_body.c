@@ -13,9 +13,9 @@ static int read_client_body(struct buffered_body *buffered);
 
 static void wake_body(struct buffered_body *buffered)
 {
-    if (!buffered->awaited)
+    if (!buffered->wake_pending)
         return;
-    buffered->awaited = false;
+    buffered->wake_pending = false;
     buffered->body.wake(buffered->body.owner);
 }
 
@@ -79,7 +79,7 @@ static int buffered_next(struct body *body, unsigned accept, size_t room, struct
 
     if (result == 0 && !buffered->whole)
         result = buffered->source->ops->next(buffered->source, accept, room, out);
-    buffered->awaited = result == -EAGAIN;
+    buffered->wake_pending = result == -EAGAIN;
     return result;
 }
 

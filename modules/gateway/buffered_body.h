@@ -16,7 +16,7 @@ struct buffered_body {
     struct str directory;
     struct exchange *x;
     bool whole;                     /* complete: can be pulled again */
-    bool awaited;                   /* next returned -EAGAIN: the body must be woken */
+    bool wake_pending;              /* next returned -EAGAIN: the body must be woken */
     void (*done)(void *owner, int error); /* while reading; else NULL */
     void *owner;
 };

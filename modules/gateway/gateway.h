@@ -144,7 +144,7 @@ struct gateway_incoming {
     struct chunk spliced;           /* bytes in the pipe, not pulled */
     struct gateway_rate_limit *rate_limit; /* NULL: no limit */
     int result;                     /* after all received bytes: -EAGAIN: more follow; 0: complete; else the error */
-    bool awaited;                   /* next returned -EAGAIN: the body must be woken */
+    bool wake_pending;              /* next returned -EAGAIN: the body must be woken */
 };
 
 /* A subrequest that replaces a HEAD by a GET (proxy_cache_convert_head). */

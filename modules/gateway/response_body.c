@@ -16,9 +16,9 @@
 
 void gateway_wake_body(struct gateway_request *p)
 {
-    if (!p->incoming.awaited)
+    if (!p->incoming.wake_pending)
         return;
-    p->incoming.awaited = false;
+    p->incoming.wake_pending = false;
     p->incoming.body.wake(p->incoming.body.owner);
 }
 
@@ -95,14 +95,14 @@ static int body_next(struct body *body, unsigned accept, size_t room, struct chu
     if (p->incoming.pipe && gateway_spliced(p, out))
         return 1;
     if (p->cached && p->cache->fill->delays_body(p)) {
-        p->incoming.awaited = true;
+        p->incoming.wake_pending = true;
         return -EAGAIN;
     }
     result = p->incoming.transfer == TRANSFER_SPOOLED ? next_spooled(p, accept, room, out)
                                                       : next_input(p, accept, room, out);
     if (result == 0)
         result = p->incoming.result;
-    p->incoming.awaited = result == -EAGAIN;
+    p->incoming.wake_pending = result == -EAGAIN;
     return result;
 }
 
@@ -110,7 +110,7 @@ static void body_closed(struct body *body)
 {
     struct gateway_request *p = container_of(body, struct gateway_request, incoming.body);
 
-    p->incoming.awaited = false;
+    p->incoming.wake_pending = false;
     gateway_discard(p);
     buffer_finish(&p->incoming.input);
     pipe_discard(p->incoming.pipe);
@@ -128,7 +128,7 @@ void gateway_body_init(struct gateway_request *p)
     p->incoming.body = (struct body){.ops = &ops, .length = BODY_LENGTH_UNKNOWN};
     p->incoming.input_at = 0;
     p->incoming.result = -EAGAIN;
-    p->incoming.awaited = false;
+    p->incoming.wake_pending = false;
 }
 
 /* Ends the exchange of a background update, whose body is not pulled by a client. False: not a background update. */
