@@ -164,7 +164,7 @@ int proxy_make_tls(struct proxy_conf *conf, struct conf_reader *reader, const st
     if (upstreams_add_tls(reader->upstreams, ssl, error, sizeof(error)) == 0)
         return 0;
     if (trusted && !str_empty(ssl->trusted) && str_empty(ssl->certificate) && str_empty(ssl->ciphers) &&
-        str_empty(ssl->revoked) && ssl->command_count == 0)
+        str_empty(ssl->crl) && ssl->command_count == 0)
         conf_error(reader->errors, trusted->mark, STR("a PEM file of certificates"),
                    "\"" STR_FMT "\" cannot be read as trusted certificates: %s", STR_ARG(ssl->trusted), error);
     else

@@ -179,7 +179,7 @@ const struct directive proxy_directives[] = {
     {.name = "proxy_ssl_crl",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_PATH,
-     .offset = AT(gateway.ssl.revoked),
+     .offset = AT(gateway.ssl.crl),
      .example = "proxy_ssl_crl: /etc/ssl/internal-revoked.pem",
      .help = "A PEM file with certificate revocation lists. Every authority between the server's certificate and "
              "the trusted one needs its list there."},

@@ -49,7 +49,7 @@ int certificate_reload_apply(const struct configuration *configuration, size_t n
 
         for (size_t k = 0; endpoint->tls && !endpoint->tls_borrowed && k < endpoint->server_count; k++) {
             if (endpoint->servers[k] == certificate_reload.server &&
-                !tls_context_renew(endpoint->tls, k, files, log, record_fault_text, &certificate_reload))
+                !tls_context_reload(endpoint->tls, k, files, log, record_fault_text, &certificate_reload))
                 return -EINVAL;
         }
     }

@@ -48,12 +48,13 @@ static int rotate_ticket_key(struct master *master)
 int master_tickets_open(struct master *master, struct generation *generation)
 {
     const struct configuration *configuration = generation->configuration;
+    struct shared *shared = master->shared;
 
     for (size_t i = 0; i < configuration->endpoint_count; i++) {
         if (configuration->endpoints[i].tls)
-            tls_context_share(configuration->endpoints[i].tls, &master->shared->tickets, &master->shared->early);
+            tls_context_share(configuration->endpoints[i].tls, &shared->tickets, &shared->replay_window);
     }
-    return master->shared->tickets.number > 0 || lifetime_of(configuration) == 0 ? 0 : rotate_ticket_key(master);
+    return shared->tickets.number > 0 || lifetime_of(configuration) == 0 ? 0 : rotate_ticket_key(master);
 }
 
 int master_tickets_next_ms(const struct master *master)

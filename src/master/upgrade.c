@@ -246,7 +246,7 @@ void upgrade_check(struct master *master)
 
     if (upgrade->opens_ms > 0 && master->clock.monotonic_ms >= upgrade->opens_ms) {
         upgrade->opens_ms = 0;
-        __atomic_store_n(&master->shared->early.closed, 0, __ATOMIC_RELEASE);
+        __atomic_store_n(&master->shared->replay_window.closed, 0, __ATOMIC_RELEASE);
     }
     if (upgrade->deadline_ms == 0 || master->clock.monotonic_ms < upgrade->deadline_ms)
         return;

@@ -77,7 +77,7 @@ void upgrade_inherit_tickets(struct master *master)
     struct upgrade_state state = {.size = 0};
 
     if (upgrade->predecessor > 0)
-        __atomic_store_n(&master->shared->early.closed, 1, __ATOMIC_RELEASE);
+        __atomic_store_n(&master->shared->replay_window.closed, 1, __ATOMIC_RELEASE);
     if (upgrade->state_fd < 0)
         return;
     if (pread(upgrade->state_fd, &state, sizeof(state), 0) == (ssize_t)sizeof(state) && state.size == sizeof(state)) {

@@ -92,7 +92,7 @@ struct core_ssl {
     } files;
     int verify_client;              /* enum tls_verify */
     uint64_t verify_depth;
-    struct core_file client_certificate, trusted_certificate, revoked; /* for client certificates */
+    struct core_file client_certificate, trusted_certificate, crl; /* for client certificates */
     struct core_file passwords, dh_parameters; /* dh_parameters: a file, or "auto" */
     struct conf_rows commands;      /* struct core_ssl_commands */
     struct conf_words alpn;         /* of `stream` */

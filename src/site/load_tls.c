@@ -27,7 +27,9 @@ static int copy_certificates(struct load *load, const struct virtual_server *ser
         const struct acme_certificate *acme = load_acme_find(load, server);
 
         /* A rejected one is checked as a generated certificate, to report further errors of the server. */
-        certificates[0] = acme ? (struct tls_certificate){.certificate = acme->file, .key = STR(""), .awaited = true}
+        certificates[0] = acme ? (struct tls_certificate){.certificate = acme->file,
+                                                          .key = STR(""),
+                                                          .may_be_absent = true}
                                : (struct tls_certificate){.certificate = STR("self-signed")};
     }
     out->certificates = certificates;
@@ -137,9 +139,9 @@ static int set_tls(struct load *load, const struct loaded_server *loaded)
         .early_data = ssl->early_data,
         .client = {.verify = (enum tls_verify)ssl->verify_client,
                    .depth = (unsigned)ssl->verify_depth,
-                   .named = ssl->client_certificate.path,
+                   .client_ca = ssl->client_certificate.path,
                    .trusted = ssl->trusted_certificate.path,
-                   .revoked = ssl->revoked.path},
+                   .crl = ssl->crl.path},
         .owner = server,
         .ktls = (enum tls_ktls)ssl->ktls,
         .ktls_threshold = ssl->ktls_threshold,
@@ -206,7 +208,7 @@ static bool skip_server(struct load *load, const struct loaded_server *loaded)
 {
     const struct core_ssl *ssl = loaded->ssl;
     const struct conf_rows *lists[] = {&ssl->certificates, &ssl->keys, &ssl->ticket_keys};
-    const struct core_file single[] = {ssl->client_certificate, ssl->trusted_certificate, ssl->revoked,
+    const struct core_file single[] = {ssl->client_certificate, ssl->trusted_certificate, ssl->crl,
                                        ssl->passwords, ssl->dh_parameters};
     bool skip = false;
 

@@ -15,8 +15,8 @@ struct cipher_context_cache {
     struct list spare;
     struct aead *engines[AEAD_KINDS];    /* owned; NULL: not used */
     struct aead *by_cipher[RECORD_CIPHERS]; /* the chosen one; NULL: none has the cipher */
-    unsigned live;
-    unsigned max_live;
+    unsigned count;
+    unsigned max_count;
 };
 
 /* OpenSSL replaces an engine that cannot be opened or lacks the cipher. */
@@ -31,7 +31,7 @@ static void open_engine(struct cipher_context_cache *cache, uint8_t cipher, enum
 }
 
 /* The contexts of the engine with the largest keys must fit into LIMIT_CIPHER_BYTES. */
-static unsigned count_that_fits(const struct cipher_context_cache *cache, unsigned max_live)
+static unsigned count_that_fits(const struct cipher_context_cache *cache, unsigned max_count)
 {
     size_t largest = 1;
 
@@ -39,12 +39,12 @@ static unsigned count_that_fits(const struct cipher_context_cache *cache, unsign
         if (cache->engines[kind] && cache->engines[kind]->key_size > largest)
             largest = cache->engines[kind]->key_size;
     }
-    if (max_live > LIMIT_CIPHER_BYTES / largest)
-        max_live = (unsigned)(LIMIT_CIPHER_BYTES / largest);
-    return max_live ? max_live : 1;
+    if (max_count > LIMIT_CIPHER_BYTES / largest)
+        max_count = (unsigned)(LIMIT_CIPHER_BYTES / largest);
+    return max_count ? max_count : 1;
 }
 
-struct cipher_context_cache *cipher_context_cache_create(unsigned max_live, const struct aead_choice *choice)
+struct cipher_context_cache *cipher_context_cache_create(unsigned max_count, const struct aead_choice *choice)
 {
     struct cipher_context_cache *cache = calloc(1, sizeof(*cache));
 
@@ -54,7 +54,7 @@ struct cipher_context_cache *cipher_context_cache_create(unsigned max_live, cons
     list_init(&cache->spare);
     for (uint8_t cipher = RECORD_AES_128_GCM; cipher < RECORD_CIPHERS; cipher++)
         open_engine(cache, cipher, choice ? choice->kind[cipher] : AEAD_OPENSSL);
-    cache->max_live = count_that_fits(cache, max_live);
+    cache->max_count = count_that_fits(cache, max_count);
     return cache;
 }
 
@@ -123,7 +123,7 @@ static struct cipher_context *cipher_context_create(struct cipher_context_cache 
     if (!context)
         return NULL;
     list_init(&context->node);
-    cache->live++;
+    cache->count++;
     return context;
 }
 
@@ -132,7 +132,7 @@ static struct cipher_context *cipher_context_acquire(struct cipher_context_cache
 {
     struct list *node = list_pop(&cache->spare);
 
-    if (!node && cache->live < cache->max_live) {
+    if (!node && cache->count < cache->max_count) {
         struct cipher_context *created = cipher_context_create(cache);
         if (created)
             return created;

@@ -242,12 +242,12 @@ static void read_body(struct cursor *cursor, size_t left, struct client_hello *h
 }
 
 /* Copies the message's type and length from this record. False if they have not arrived. */
-static bool scan_front(struct client_hello_scan *scan, struct str bytes, size_t at, size_t length)
+static bool scan_message_header(struct client_hello_scan *scan, struct str bytes, size_t at, size_t length)
 {
-    for (size_t i = scan->content; i < sizeof(scan->front) && i < scan->content + length; i++) {
+    for (size_t i = scan->content; i < sizeof(scan->message_header) && i < scan->content + length; i++) {
         if (at + i - scan->content >= bytes.length)
             return false;
-        scan->front[i] = (uint8_t)bytes.data[at + i - scan->content];
+        scan->message_header[i] = (uint8_t)bytes.data[at + i - scan->content];
     }
     return true;
 }
@@ -255,29 +255,29 @@ static bool scan_front(struct client_hello_scan *scan, struct str bytes, size_t 
 /* The length of the message, with its type and length fields. */
 static size_t message_length(const struct client_hello_scan *scan)
 {
-    return 4 + ((size_t)scan->front[1] << 16 | (size_t)scan->front[2] << 8 | scan->front[3]);
+    return 4 + ((size_t)scan->message_header[1] << 16 | (size_t)scan->message_header[2] << 8 | scan->message_header[3]);
 }
 
 bool client_hello_is_whole(struct client_hello_scan *scan, struct str bytes)
 {
     while (scan->content < 4 || scan->content < message_length(scan)) {
-        const uint8_t *header = (const uint8_t *)bytes.data + scan->record;
+        const uint8_t *header = (const uint8_t *)bytes.data + scan->record_offset;
         size_t length;
 
         if (scan->content >= 4 &&
-            (scan->front[0] != MESSAGE_CLIENT_HELLO || message_length(scan) > 4 + LIMIT_CLIENT_HELLO))
+            (scan->message_header[0] != MESSAGE_CLIENT_HELLO || message_length(scan) > 4 + LIMIT_CLIENT_HELLO))
             return true;
-        if (scan->record + RECORD_HEADER > bytes.length)
+        if (scan->record_offset + RECORD_HEADER > bytes.length)
             return bytes.length > 0 && (uint8_t)bytes.data[0] != RECORD_HANDSHAKE_TYPE;
         length = (size_t)header[3] << 8 | header[4];
         if (header[0] != RECORD_HANDSHAKE_TYPE || header[1] != 3 || length == 0 || length > LIMIT_RECORD_PLAINTEXT)
             return true;
-        if (!scan_front(scan, bytes, scan->record + RECORD_HEADER, length))
+        if (!scan_message_header(scan, bytes, scan->record_offset + RECORD_HEADER, length))
             return false;
-        scan->record += RECORD_HEADER + length;
+        scan->record_offset += RECORD_HEADER + length;
         scan->content += length;
     }
-    return bytes.length >= scan->record - (scan->content - message_length(scan));
+    return bytes.length >= scan->record_offset - (scan->content - message_length(scan));
 }
 
 int client_hello_read(struct str bytes, struct client_hello *out_hello)

@@ -19,9 +19,9 @@ struct client_hello {
 
 /* Progress over a ClientHello that arrives in pieces, so that each byte is examined once. Zeroed at first. */
 struct client_hello_scan {
-    size_t record;                  /* offset of the next record header */
+    size_t record_offset;           /* offset of the next record header */
     size_t content;                 /* message bytes in the records so far, including the outstanding rest of the last one */
-    uint8_t front[4];               /* the first bytes of the message: type and length */
+    uint8_t message_header[4];      /* the first bytes of the message: type and length */
 };
 
 /*

@@ -91,7 +91,7 @@ int ktls_rekey(const struct ktls_calls *calls, int fd, const struct record_key *
 }
 
 /* The kernel requires the exact length of the cipher's struct and returns the key in it, too. */
-int ktls_count(const struct ktls_calls *calls, int fd, struct record_key *key)
+int ktls_read_sequence(const struct ktls_calls *calls, int fd, struct record_key *key)
 {
     struct record_key kernel_key;
     union ktls_key layout;
@@ -142,7 +142,7 @@ int ktls_rekey(const struct ktls_calls *calls, int fd, const struct record_key *
     return -EOPNOTSUPP;
 }
 
-int ktls_count(const struct ktls_calls *calls, int fd, struct record_key *key)
+int ktls_read_sequence(const struct ktls_calls *calls, int fd, struct record_key *key)
 {
     return -EOPNOTSUPP;
 }

@@ -74,7 +74,7 @@ MUST_CHECK int ktls_rekey(const struct ktls_calls *calls, int fd, const struct r
  * Reads the sequence number of the next record of a kTLS socket from the kernel into `key`, whose version and cipher
  * are those of the socket; other fields are unchanged. 0 or -errno.
  */
-MUST_CHECK int ktls_count(const struct ktls_calls *calls, int fd, struct record_key *key);
+MUST_CHECK int ktls_read_sequence(const struct ktls_calls *calls, int fd, struct record_key *key);
 
 /*
  * Sends one record of another type on a kTLS socket (TLS_SET_RECORD_TYPE) without blocking. The length of

@@ -31,7 +31,7 @@ static uint64_t choose_size(const struct ktls_figures *figures)
 void ktls_choose(struct ktls_choice *choice)
 {
     for (uint8_t cipher = RECORD_AES_128_GCM; cipher < RECORD_CIPHERS; cipher++)
-        choice->from[cipher] = choice->offload ? 0 : choose_size(&choice->figures[cipher]);
+        choice->threshold[cipher] = choice->offload ? 0 : choose_size(&choice->figures[cipher]);
 }
 
 bool ktls_figures_per_kib(const struct ktls_figures *figures, uint32_t *out_kernel_ns, uint32_t *out_user_ns)
@@ -47,9 +47,9 @@ bool ktls_figures_per_kib(const struct ktls_figures *figures, uint32_t *out_kern
     return false;
 }
 
-static void describe_winner(const struct ktls_choice *choice, uint8_t cipher, char *into, size_t size)
+static void describe_choice(const struct ktls_choice *choice, uint8_t cipher, char *into, size_t size)
 {
-    uint64_t from = choice->from[cipher];
+    uint64_t from = choice->threshold[cipher];
 
     if (choice->offload)
         snprintf(into, size, "the NIC encrypts");
@@ -64,13 +64,13 @@ static void describe_winner(const struct ktls_choice *choice, uint8_t cipher, ch
 struct str ktls_choice_describe(const struct ktls_choice *choice, uint8_t cipher, char *into, size_t size)
 {
     uint32_t kernel_ns, user_ns;
-    char winner[64];
+    char decision[64];
 
-    describe_winner(choice, cipher, winner, sizeof(winner));
+    describe_choice(choice, cipher, decision, sizeof(decision));
     if (ktls_figures_per_kib(&choice->figures[cipher], &kernel_ns, &user_ns))
         snprintf(into, size, "the kernel takes %u ns of CPU time per KiB, user space %u: %s", kernel_ns, user_ns,
-                 winner);
+                 decision);
     else
-        snprintf(into, size, "not measured: %s", winner);
+        snprintf(into, size, "not measured: %s", decision);
     return str_from(into);
 }

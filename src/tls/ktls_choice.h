@@ -24,12 +24,12 @@ struct ktls_figures {
 /* Holds no pointers: the master shares it with the workers. Zeroed: the kernel encrypts bodies of every size. */
 struct ktls_choice {
     bool offload;                   /* a NIC encrypts (tls-hw-tx-offload) */
-    uint64_t from[RECORD_CIPHERS];  /* body size in bytes from which the kernel encrypts; KTLS_NEVER: none */
+    uint64_t threshold[RECORD_CIPHERS]; /* body size in bytes from which the kernel encrypts; KTLS_NEVER: none */
     struct ktls_figures figures[RECORD_CIPHERS];
 };
 
 /*
- * Sets `from` by the other members: the smallest measured size from which on the kernel takes less time at each
+ * Sets `threshold` by the other members: the smallest measured size from which on the kernel takes less time at each
  * measured size; 0 with offload, or if no size has both figures.
  */
 void ktls_choose(struct ktls_choice *choice);
@@ -37,7 +37,7 @@ void ktls_choose(struct ktls_choice *choice);
 /* True if the kernel encrypts bodies of `length` bytes. */
 static inline bool ktls_choice_is_kernel(const struct ktls_choice *choice, uint8_t cipher, uint64_t length)
 {
-    return choice->from[cipher] != KTLS_NEVER && length >= choice->from[cipher];
+    return choice->threshold[cipher] != KTLS_NEVER && length >= choice->threshold[cipher];
 }
 
 /* CPU time in ns per KiB at the largest size that has both figures. False, with zeros, if none has. */

@@ -59,11 +59,11 @@ struct aead_choice;
 struct cipher_context;                 /* a context currently keyed for one connection */
 
 /*
- * Creates a cache of at most `max_live` contexts (at least 1), and of no more than fit into LIMIT_CIPHER_BYTES, each
+ * Creates a cache of at most `max_count` contexts (at least 1), and of no more than fit into LIMIT_CIPHER_BYTES, each
  * made on first use. `choice` (NULL: OpenSSL) names the AEAD engine of each cipher, and is copied. NULL when out of
  * memory.
  */
-struct cipher_context_cache *cipher_context_cache_create(unsigned max_live, const struct aead_choice *choice);
+struct cipher_context_cache *cipher_context_cache_create(unsigned max_count, const struct aead_choice *choice);
 /* Wipes and frees every context; the pointers of connections to them become NULL. Accepts NULL. */
 void cipher_context_cache_destroy(struct cipher_context_cache *cache);
 

@@ -1,7 +1,7 @@
 /*
- * Draws and parses ticket keys. Readers in other processes take no lock: the writer completes a key before it publishes
- * its number, and overwrites it only after it has published the next number. A reader copies a key again if the number
- * has changed meanwhile.
+ * Generates and parses ticket keys. Readers in other processes take no lock: the writer completes a key before it
+ * publishes its number, and overwrites it only after it has published the next number. A reader copies a key again if
+ * the number has changed meanwhile.
  */
 #include "tls/ticket_keys.h"
 
@@ -10,7 +10,7 @@
 #include <openssl/err.h>
 #include <openssl/rand.h>
 
-static bool draw_random(uint8_t *bytes, size_t size)
+static bool generate_random(uint8_t *bytes, size_t size)
 {
     return RAND_priv_bytes(bytes, (int)size) == 1;
 }
@@ -18,11 +18,11 @@ static bool draw_random(uint8_t *bytes, size_t size)
 int ticket_keys_rotate(struct ticket_keys *keys)
 {
     uint64_t number = keys->number + 1;
-    struct ticket_key *next = &keys->keys[number % TICKET_KEYS_DRAWN];
-    struct ticket_key *oldest = &keys->keys[(number + 1) % TICKET_KEYS_DRAWN];
+    struct ticket_key *next = &keys->keys[number % TICKET_KEYS_GENERATED];
+    struct ticket_key *oldest = &keys->keys[(number + 1) % TICKET_KEYS_GENERATED];
 
-    if (RAND_bytes(next->name, sizeof(next->name)) != 1 || !draw_random(next->hmac, sizeof(next->hmac)) ||
-        !draw_random(next->aes, sizeof(next->aes))) {
+    if (RAND_bytes(next->name, sizeof(next->name)) != 1 || !generate_random(next->hmac, sizeof(next->hmac)) ||
+        !generate_random(next->aes, sizeof(next->aes))) {
         OPENSSL_cleanse(next, sizeof(*next));
         ERR_clear_error();
         return -EIO;
@@ -47,7 +47,7 @@ bool ticket_keys_get(const struct ticket_keys *keys, unsigned age, struct ticket
         number = __atomic_load_n(&keys->number, __ATOMIC_ACQUIRE);
         if (age > 1 || number <= age)
             return false;
-        *out_key = keys->keys[(number - age) % TICKET_KEYS_DRAWN];
+        *out_key = keys->keys[(number - age) % TICKET_KEYS_GENERATED];
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
     } while (__atomic_load_n(&keys->number, __ATOMIC_RELAXED) != number);
     return out_key->size == sizeof(out_key->aes); /* another process may write any size */

@@ -1,6 +1,6 @@
 /*
  * Keys that encrypt session tickets (RFC 5077 4; RFC 8446 4.6.1 leaves the format to the server). They are either
- * drawn periodically by one process for all processes that share the memory, or read from files shared by several
+ * generated periodically by one process for all processes that share the memory, or read from files shared by several
  * machines.
  */
 #ifndef TLS_TICKET_KEYS_H
@@ -17,16 +17,16 @@ struct ticket_key {
 };
 
 /* One more than are in use, so that the next key is complete before it is used. */
-enum { TICKET_KEYS_DRAWN = 3 };
+enum { TICKET_KEYS_GENERATED = 3 };
 
-/* Drawn keys, in memory that may be shared by processes: one writes, all read. Zeroed: none yet. */
+/* Generated keys, in memory that may be shared by processes: one writes, all read. Zeroed: none yet. */
 struct ticket_keys {
     uint64_t number;                /* number of the current key, from 1; atomic; the previous one decrypts, too */
-    struct ticket_key keys[TICKET_KEYS_DRAWN];
+    struct ticket_key keys[TICKET_KEYS_GENERATED];
 };
 
 /*
- * Draws a new current key; the previous one still decrypts, and the one before is wiped. Called no more often than
+ * Generates a new current key; the previous one still decrypts, and the one before is wiped. Called no more often than
  * the ticket lifetime, every ticket can be decrypted until it expires. 0, or -EIO: nothing changed.
  */
 MUST_CHECK int ticket_keys_rotate(struct ticket_keys *keys);

@@ -22,7 +22,7 @@ enum { MESSAGE_KEY_UPDATE = 24 }; /* RFC 8446 4 */
 static void count_alert(struct tls_bio *bio)
 {
     if (bio->established && ++bio->alerts >= LIMIT_TLS_ALERTS)
-        bio->cut = true;
+        bio->input_closed = true;
 }
 
 static int bio_write(BIO *base, const char *bytes, size_t length, size_t *out_written)
@@ -56,7 +56,7 @@ static int bio_read(BIO *base, char *into, size_t size, size_t *out_read)
 
     BIO_clear_retry_flags(base);
     *out_read = 0;
-    if (bio->cut)
+    if (bio->input_closed)
         return 0;
     if (length == 0) {
         BIO_set_retry_read(base);
@@ -64,7 +64,7 @@ static int bio_read(BIO *base, char *into, size_t size, size_t *out_read)
     }
     memcpy(into, bio->input.data, length);
     for (size_t i = 0; i < length && bio->consumed + i < TLS_BIO_FIRST; i++)
-        bio->first[bio->consumed + i] = (uint8_t)into[i];
+        bio->first_bytes[bio->consumed + i] = (uint8_t)into[i];
     bio->consumed += length;
     bio->input = str_skip(bio->input, length);
     *out_read = length;

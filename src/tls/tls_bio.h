@@ -18,13 +18,13 @@ struct tls_bio {
     const struct tls_output *output; /* not owned */
     void *owner;                     /* of the output; not owned */
     size_t consumed;                 /* bytes consumed in total: capped during the handshake */
-    uint8_t first[TLS_BIO_FIRST];    /* the first bytes of the connection, to recognise other protocols */
+    uint8_t first_bytes[TLS_BIO_FIRST]; /* the first bytes of the connection, to recognise other protocols */
     uint8_t type;                    /* content type of the next write; 0: application data */
     uint8_t cipher;      /* enum record_cipher of the accepted key; RECORD_NONE: none was offered */
     uint8_t alerts;      /* sent since the handshake */
     bool established;    /* the handshake is complete */
     bool update_written; /* a KeyUpdate was sent, its new key is outstanding */
-    bool cut;            /* no further input is passed on */
+    bool input_closed;   /* no further input is passed on */
 };
 
 /* The shared BIO method. NULL when out of memory; freed by BIO_meth_free. */

@@ -40,7 +40,7 @@ static STACK_OF(X509) * read_chain(const struct tls_file *file, const struct tls
         good = tls_fail(failure, "certificate number %d in \"%s\" cannot be read: %s", count + 1, file->name,
                         tls_openssl_reason());
     else if (good && count == 0)
-        good = tls_pem_lacks(file, "certificate", "x509", failure);
+        good = tls_pem_report_missing(file, "certificate", "x509", failure);
     ERR_clear_error();
     if (good)
         return chain;

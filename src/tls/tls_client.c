@@ -21,10 +21,10 @@ static bool load_trusted(SSL_CTX *openssl, const struct tls_client_settings *set
     char path[4096];
 
     if (str_empty(settings->trusted) ? SSL_CTX_set_default_verify_paths(openssl) != 1
-                                     : !tls_client_terminate(settings->trusted, path, sizeof(path)) ||
+                                     : !tls_client_copy_string(settings->trusted, path, sizeof(path)) ||
                                            SSL_CTX_load_verify_file(openssl, path) != 1)
         return false;
-    return str_empty(settings->revoked) || tls_client_revoked(openssl, settings->revoked);
+    return str_empty(settings->crl) || tls_client_load_crls(openssl, settings->crl);
 }
 
 static bool load_certificate(SSL_CTX *openssl, const struct tls_client_settings *settings)
@@ -34,9 +34,9 @@ static bool load_certificate(SSL_CTX *openssl, const struct tls_client_settings 
     if (str_empty(settings->certificate))
         return true;
     SSL_CTX_set_default_passwd_cb(openssl, tls_password_refused);
-    return tls_client_terminate(settings->certificate, path, sizeof(path)) &&
+    return tls_client_copy_string(settings->certificate, path, sizeof(path)) &&
            SSL_CTX_use_certificate_chain_file(openssl, path) == 1 &&
-           tls_client_key(openssl, str_empty(settings->key) ? settings->certificate : settings->key,
+           tls_client_load_key(openssl, str_empty(settings->key) ? settings->certificate : settings->key,
                           settings->passwords);
 }
 
@@ -81,7 +81,7 @@ bool tls_client_settings_equal(const struct tls_client_settings *a, const struct
            a->no_alpn == b->no_alpn && a->http2 == b->http2 &&
            a->protocols == b->protocols && a->verify_depth == b->verify_depth &&
            str_equal(a->trusted, b->trusted) && str_equal(a->certificate, b->certificate) &&
-           str_equal(a->key, b->key) && str_equal(a->ciphers, b->ciphers) && str_equal(a->revoked, b->revoked) &&
+           str_equal(a->key, b->key) && str_equal(a->ciphers, b->ciphers) && str_equal(a->crl, b->crl) &&
            str_equal(a->passwords, b->passwords) && commands_equal(a, b);
 }
 
@@ -112,7 +112,7 @@ static bool fill_context(struct tls_context *context, const struct tls_client_se
     }
     context->client = true;
     context->count = 1;
-    context->fallback = context->servers;
+    context->default_server = context->servers;
     context->servers->openssl = openssl;
     context->servers->settings = &no_settings;
     context->no_server_name = settings->no_server_name;
@@ -127,7 +127,7 @@ static bool fill_context(struct tls_context *context, const struct tls_client_se
         (!str_empty(settings->ciphers) && !set_ciphers(openssl, settings->ciphers)) ||
         (settings->verify && !load_trusted(openssl, settings)) ||
         (settings->command_count &&
-         !tls_client_commands(openssl, settings->commands, settings->command_count))) {
+         !tls_client_apply_commands(openssl, settings->commands, settings->command_count))) {
         snprintf(out_error, error_size, "%s", openssl_file_reason());
         return false;
     }
@@ -158,7 +158,7 @@ static bool is_address(const char *name)
     return inet_pton(AF_INET, name, &address) == 1 || inet_pton(AF_INET6, name, &address) == 1;
 }
 
-int tls_session_expect(struct tls_session *session, const struct tls_context *context, struct str name)
+int tls_session_set_server_name(struct tls_session *session, const struct tls_context *context, struct str name)
 {
     char text[LIMIT_SERVER_NAME + 1];
     bool good;
@@ -199,7 +199,7 @@ void tls_session_store(struct tls_session *session, struct tls_context *context,
     tls_resumption_finish(into);
     into->session = given;
     into->context = context;
-    if (!tls_client_terminate(name, into->name, sizeof(into->name)))
+    if (!tls_client_copy_string(name, into->name, sizeof(into->name)))
         tls_resumption_finish(into);
 }
 

@@ -11,7 +11,7 @@ struct tls_client_settings {
     struct str trusted;             /* PEM file of trusted certificates; empty: the system's store */
     struct str certificate, key;    /* PEM files of the client certificate; empty: none. An empty key is read from the certificate's file */
     struct str ciphers;             /* TLS 1.2 ciphers and names of TLS 1.3 suites; empty: OpenSSL's default */
-    struct str revoked;             /* PEM file of CRLs for all authorities below `trusted`; empty: none */
+    struct str crl;                 /* PEM file of CRLs for all authorities below `trusted`; empty: none */
     struct str passwords;           /* file of pass phrases for an encrypted key, one per line; empty: none */
     const struct tls_command *commands; /* applied after all other settings */
     size_t command_count;
@@ -41,12 +41,12 @@ struct tls_context *tls_client_context_create(const struct tls_client_settings *
  * Sets the server's name before the first tls_session_handshake of a client: for SNI (not for an address) and, where
  * the context verifies, for the match with the certificate. 0, -EINVAL if it is not a name, or -ENOMEM.
  */
-MUST_CHECK int tls_session_expect(struct tls_session *session, const struct tls_context *context, struct str name);
+MUST_CHECK int tls_session_set_server_name(struct tls_session *session, const struct tls_context *context, struct str name);
 
 /* True if one context can serve both. */
 bool tls_client_settings_equal(const struct tls_client_settings *a, const struct tls_client_settings *b);
 
-/* Offers the stored session of the same server and name, if any. Call it after tls_session_expect. */
+/* Offers the stored session of the same server and name, if any. Call it after tls_session_set_server_name. */
 void tls_session_resume(struct tls_session *session, struct tls_context *context, struct str name,
                         const struct tls_resumption *from);
 /* Stores the newest session that the server issued, if any. */

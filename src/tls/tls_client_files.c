@@ -9,7 +9,7 @@
 
 #define PASSWORD_LINE 1024
 
-bool tls_client_terminate(struct str text, char *out, size_t size)
+bool tls_client_copy_string(struct str text, char *out, size_t size)
 {
     if (text.length >= size)
         return false;
@@ -19,13 +19,13 @@ bool tls_client_terminate(struct str text, char *out, size_t size)
     return true;
 }
 
-bool tls_client_revoked(SSL_CTX *openssl, struct str path)
+bool tls_client_load_crls(SSL_CTX *openssl, struct str path)
 {
     X509_STORE *store = SSL_CTX_get_cert_store(openssl);
     X509_LOOKUP *lookup = X509_STORE_add_lookup(store, X509_LOOKUP_file());
     char name[4096];
 
-    return lookup && tls_client_terminate(path, name, sizeof(name)) &&
+    return lookup && tls_client_copy_string(path, name, sizeof(name)) &&
            X509_load_crl_file(lookup, name, X509_FILETYPE_PEM) > 0 &&
            X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL) == 1;
 }
@@ -66,15 +66,15 @@ static bool try_lines(SSL_CTX *openssl, const char *path, FILE *lines)
     return good;
 }
 
-bool tls_client_key(SSL_CTX *openssl, struct str path, struct str passwords)
+bool tls_client_load_key(SSL_CTX *openssl, struct str path, struct str passwords)
 {
     char name[4096], lines_name[4096];
     FILE *lines;
     bool good;
 
     SSL_CTX_set_default_passwd_cb(openssl, log_password);
-    if (!tls_client_terminate(path, name, sizeof(name)) ||
-        !tls_client_terminate(passwords, lines_name, sizeof(lines_name)))
+    if (!tls_client_copy_string(path, name, sizeof(name)) ||
+        !tls_client_copy_string(passwords, lines_name, sizeof(lines_name)))
         return false;
     if (try_key(openssl, name, NULL))
         return true;
@@ -95,11 +95,11 @@ static bool apply_command(SSL_CONF_CTX *conf, const struct tls_command *one)
 {
     char name[256], value[4096];
 
-    return tls_client_terminate(one->name, name, sizeof(name)) &&
-           tls_client_terminate(one->value, value, sizeof(value)) && SSL_CONF_cmd(conf, name, value) > 0;
+    return tls_client_copy_string(one->name, name, sizeof(name)) &&
+           tls_client_copy_string(one->value, value, sizeof(value)) && SSL_CONF_cmd(conf, name, value) > 0;
 }
 
-bool tls_client_commands(SSL_CTX *openssl, const struct tls_command *commands, size_t count)
+bool tls_client_apply_commands(SSL_CTX *openssl, const struct tls_command *commands, size_t count)
 {
     SSL_CONF_CTX *conf = SSL_CONF_CTX_new();
     bool good = conf;

@@ -82,13 +82,13 @@ static int hello_arrived(SSL *ssl, int *alert, void *argument)
     if (!server)
         server = find_pattern(context, hello_name(ssl));
     if (!server)
-        server = context->fallback;
+        server = context->default_server;
     tls_session_of(ssl)->server = server;
     if (server->settings->reject) {
         *alert = SSL_AD_UNRECOGNIZED_NAME;
         return SSL_CLIENT_HELLO_ERROR;
     }
-    if (SSL_get_SSL_CTX(ssl) == server->openssl || switch_server(ssl, context->fallback, server))
+    if (SSL_get_SSL_CTX(ssl) == server->openssl || switch_server(ssl, context->default_server, server))
         return SSL_CLIENT_HELLO_SUCCESS;
     *alert = SSL_AD_INTERNAL_ERROR;
     return SSL_CLIENT_HELLO_ERROR;
@@ -97,8 +97,8 @@ static int hello_arrived(SSL *ssl, int *alert, void *argument)
 /* Sets the client-hello callback in the default server, with whose SSL_CTX every connection begins. */
 static void set_client_hello_callback(struct tls_context *context)
 {
-    SSL_CTX_set_client_hello_cb(context->fallback->openssl, hello_arrived, context);
-    tls_session_cache_set_context(context, context->fallback);
+    SSL_CTX_set_client_hello_cb(context->default_server->openssl, hello_arrived, context);
+    tls_session_cache_set_context(context, context->default_server);
 }
 
 static bool index_server_names(struct tls_context *context, struct tls_server *server, struct log *log,
@@ -129,22 +129,22 @@ static bool load_servers(struct tls_context *context, const struct tls_settings 
     context->method = tls_bio_method();
     if (!context->servers || !context->method)
         return tls_fail(failure, "out of memory");
-    context->tickets = &context->own;
-    if (ticket_keys_rotate(&context->own) < 0)
+    context->tickets = &context->own_tickets;
+    if (ticket_keys_rotate(&context->own_tickets) < 0)
         return tls_fail(failure, "keys of session tickets cannot be generated: no random numbers are available");
     for (size_t i = 0; i < context->count; i++) {
         struct tls_server *server = &context->servers[i];
         server->context = context;
         server->settings = &servers[i];
-        context->may_be_early |= servers[i].early_data;
+        context->accepts_early_data |= servers[i].early_data;
         failure->fault.server = i;
         good &= tls_server_load(server, log, failure);
         good &= index_server_names(context, server, log, failure);
-        if (!context->fallback && servers[i].is_default)
-            context->fallback = server;
+        if (!context->default_server && servers[i].is_default)
+            context->default_server = server;
     }
-    if (!context->fallback)
-        context->fallback = &context->servers[0];
+    if (!context->default_server)
+        context->default_server = &context->servers[0];
     if (good)
         set_client_hello_callback(context);
     return good;
@@ -203,18 +203,18 @@ void tls_context_destroy(struct tls_context *context)
     free(context->servers);
     tls_names_finish(&context->names);
     BIO_meth_free(context->method);
-    ticket_keys_wipe(&context->own);
+    ticket_keys_wipe(&context->own_tickets);
     free(context);
 }
 
-void tls_context_share(struct tls_context *context, const struct ticket_keys *keys, struct replay_window *early)
+void tls_context_share(struct tls_context *context, const struct ticket_keys *keys, struct replay_window *replay_window)
 {
     context->tickets = keys;
-    context->early = early;
-    ticket_keys_wipe(&context->own);
+    context->replay_window = replay_window;
+    ticket_keys_wipe(&context->own_tickets);
 }
 
-bool tls_context_renew(struct tls_context *context, size_t number, const struct tls_files *files, struct log *log,
+bool tls_context_reload(struct tls_context *context, size_t number, const struct tls_files *files, struct log *log,
                        tls_fault_report *report, void *owner)
 {
     const struct tls_failure failure = {report, owner, {.server = number, .directive = ""}};
@@ -222,11 +222,11 @@ bool tls_context_renew(struct tls_context *context, size_t number, const struct 
     struct tls_server old = *server, new = {.context = context,
                                             .settings = old.settings,
                                             .files = files,
-                                            .before = old.openssl};
+                                            .previous = old.openssl};
     bool good = tls_server_load(&new, log, &failure);
 
     new.files = NULL;
-    new.before = NULL;
+    new.previous = NULL;
     if (good)
         *server = new;
     tls_server_finish(good ? &old : &new); /* connections hold references to what they use */

@@ -26,11 +26,11 @@ static int early_allowed(SSL *ssl, void *unused)
     struct ticket_appdata appdata;
     uint8_t random[32];
 
-    if (!server->settings->early_data || !server->context->early || !tls_ticket_appdata(ticket, &appdata) ||
+    if (!server->settings->early_data || !server->context->replay_window || !tls_ticket_appdata(ticket, &appdata) ||
         !is_age_known(session, &appdata))
         return 0;
     return SSL_get_client_random(ssl, random, sizeof(random)) == sizeof(random) &&
-           replay_window_add(server->context->early, random, now_ms);
+           replay_window_add(server->context->replay_window, random, now_ms);
 }
 
 /*

@@ -32,7 +32,7 @@ static bool file_at(const struct tls_settings *settings, size_t index, struct st
                     const char **out_directive)
 {
     struct str parameters = str_equal(settings->dh_parameters, STR("auto")) ? STR("") : settings->dh_parameters;
-    const struct str single[SINGLE] = {settings->client.named, settings->client.trusted, settings->client.revoked,
+    const struct str single[SINGLE] = {settings->client.client_ca, settings->client.trusted, settings->client.crl,
                                        settings->passwords, parameters};
     static const char *const names[SINGLE] = {"ssl_client_certificate", "ssl_trusted_certificate", "ssl_crl",
                                               "ssl_password_file", "ssl_dhparam"};
@@ -139,11 +139,11 @@ static bool is_absent(struct str name)
     return access(path, F_OK) < 0 && errno == ENOENT;
 }
 
-/* File number `index` is an awaited certificate that does not exist yet. */
-static bool is_awaited(const struct tls_settings *settings, size_t index, struct str name)
+/* File number `index` is a certificate that may be absent, and does not exist. */
+static bool is_not_issued(const struct tls_settings *settings, size_t index, struct str name)
 {
-    return index < 2 * settings->certificate_count && index % 2 == 0 && settings->certificates[index / 2].awaited &&
-           is_absent(name);
+    return index < 2 * settings->certificate_count && index % 2 == 0 &&
+           settings->certificates[index / 2].may_be_absent && is_absent(name);
 }
 
 bool tls_files_read(const struct tls_settings *settings, struct tls_files *out_files, tls_fault_report *report,
@@ -162,7 +162,7 @@ bool tls_files_read(const struct tls_settings *settings, struct tls_files *out_f
     for (size_t i = 0; file_at(settings, i, &name, &directive); i++) {
         struct tls_failure at = tls_failure_at(&failure, directive, 0);
 
-        good &= str_empty(name) || is_awaited(settings, i, name) ||
+        good &= str_empty(name) || is_not_issued(settings, i, name) ||
                 tls_file_open(&each[i], &unloaded_server, name, &at);
     }
     if (good && !concatenate_files(each, count, out_files))
@@ -208,7 +208,7 @@ bool tls_certificate_absent(const struct tls_server *server, const struct tls_ce
 {
     struct str text;
 
-    if (!certificate->awaited)
+    if (!certificate->may_be_absent)
         return false;
     if (!server->files)
         return is_absent(certificate->certificate);

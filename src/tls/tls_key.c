@@ -57,12 +57,12 @@ EVP_PKEY *tls_key_read(const struct tls_file *file, const struct tls_file *passw
 {
     EVP_PKEY *key;
 
-    if (!tls_pem_fault_text(file, "PRIVATE KEY-----")) {
-        tls_pem_lacks(file, "private key", "pkey", failure);
+    if (!tls_pem_contains(file, "PRIVATE KEY-----")) {
+        tls_pem_report_missing(file, "private key", "pkey", failure);
         return NULL;
     }
-    if (tls_pem_fault_text(file, "-----BEGIN ENCRYPTED PRIVATE KEY-----") ||
-        tls_pem_fault_text(file, "Proc-Type: 4,ENCRYPTED")) {
+    if (tls_pem_contains(file, "-----BEGIN ENCRYPTED PRIVATE KEY-----") ||
+        tls_pem_contains(file, "Proc-Type: 4,ENCRYPTED")) {
         if (passwords)
             return open_key(file, passwords, failure);
         tls_fail(failure,

@@ -8,17 +8,17 @@ int tls_password_refused(char *into, int size, int writing, void *unused)
     return -1;
 }
 
-bool tls_pem_fault_text(const struct tls_file *file, const char *words)
+bool tls_pem_contains(const struct tls_file *file, const char *words)
 {
     return str_search(str_of(file->text, file->length), str_from(words)) >= 0;
 }
 
-bool tls_pem_lacks(const struct tls_file *file, const char *what, const char *tool,
+bool tls_pem_report_missing(const struct tls_file *file, const char *what, const char *tool,
                    const struct tls_failure *failure)
 {
     if (file->length == 0)
         return tls_fail(failure, "\"%s\" is empty", file->name);
-    if (!tls_pem_fault_text(file, "-----BEGIN "))
+    if (!tls_pem_contains(file, "-----BEGIN "))
         return tls_fail(
             failure, "\"%s\" is not PEM text\nif it is DER, convert it with: openssl %s -inform der -in %s",
             file->name, tool, file->name);

@@ -22,16 +22,16 @@ enum {
 /* RFC 8446 B.2 */
 enum alert { UNEXPECTED_MESSAGE = 10, BAD_RECORD_MAC = 20, RECORD_OVERFLOW = 22, PROTOCOL_VERSION = 70 };
 
-static ssize_t read_held(struct tls_receiver *receiver, char *into, size_t size)
+static ssize_t read_plaintext(struct tls_receiver *receiver, char *into, size_t size)
 {
     size_t length = tls_receiver_pending(receiver);
 
     if (length > size)
         length = size;
-    memcpy(into, receiver->held + receiver->held_from, length);
-    receiver->held_from += (uint32_t)length;
-    if (receiver->held_from == receiver->held_to)
-        tls_receiver_drop_held(receiver);
+    memcpy(into, receiver->plaintext + receiver->unread_from, length);
+    receiver->unread_from += (uint32_t)length;
+    if (receiver->unread_from == receiver->unread_to)
+        tls_receiver_free_plaintext(receiver);
     return (ssize_t)length;
 }
 
@@ -192,10 +192,10 @@ static ssize_t read_by_parts(struct tls_session *session, struct str record, cha
         free(inner);
         return length;
     }
-    receiver->held = inner;
-    receiver->held_from = 0;
-    receiver->held_to = (uint32_t)length;
-    return read_held(receiver, into, size);
+    receiver->plaintext = inner;
+    receiver->unread_from = 0;
+    receiver->unread_to = (uint32_t)length;
+    return read_plaintext(receiver, into, size);
 }
 
 static ssize_t read_before_key(struct tls_session *session, struct str record, char *into, size_t size)
@@ -215,7 +215,7 @@ ssize_t tls_receiver_read(struct tls_session *session, char *into, size_t size)
     ssize_t result;
 
     if (tls_receiver_pending(receiver))
-        return read_held(receiver, into, size);
+        return read_plaintext(receiver, into, size);
     if (SSL_pending(session->ssl))
         return tls_session_read_record(session, into, size);
     if (receiver->closed) {

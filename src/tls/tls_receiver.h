@@ -21,8 +21,8 @@ struct tls_receiver {
     uint8_t secret_length;
     uint8_t cipher;                     /* enum record_cipher */
     struct buffer partial;              /* an incomplete record */
-    char *held;                         /* a decrypted record that did not fit into the caller's buffer; owned */
-    uint32_t held_from, held_to;        /* its unread bytes */
+    char *plaintext;                    /* a decrypted record that did not fit into the caller's buffer; owned */
+    uint32_t unread_from, unread_to;    /* its unread bytes */
     uint8_t empty_records;              /* consecutive */
     bool closed;                        /* close_notify was read */
 };
@@ -37,8 +37,8 @@ void tls_receiver_set_secret(struct tls_receiver *receiver, struct str secret);
 
 /* Derives the key of the secret. If memory is short, the key remains zeroed, and OpenSSL can go on. */
 void tls_receiver_derive_key(struct tls_receiver *receiver);
-/* Wipes and frees the decrypted record. */
-void tls_receiver_drop_held(struct tls_receiver *receiver);
+/* Wipes and frees `plaintext`. */
+void tls_receiver_free_plaintext(struct tls_receiver *receiver);
 
 /* Reads from the session's input like tls_session_read, which calls it. At most one record. */
 ssize_t tls_receiver_read(struct tls_session *session, char *into, size_t size);

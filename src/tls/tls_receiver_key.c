@@ -19,13 +19,13 @@ struct tls_receiver *tls_receiver_create(struct cipher_context_cache *cache, uin
     return receiver;
 }
 
-void tls_receiver_drop_held(struct tls_receiver *receiver)
+void tls_receiver_free_plaintext(struct tls_receiver *receiver)
 {
-    if (receiver->held)
-        OPENSSL_cleanse(receiver->held, receiver->held_to);
-    free(receiver->held);
-    receiver->held = NULL;
-    receiver->held_from = receiver->held_to = 0;
+    if (receiver->plaintext)
+        OPENSSL_cleanse(receiver->plaintext, receiver->unread_to);
+    free(receiver->plaintext);
+    receiver->plaintext = NULL;
+    receiver->unread_from = receiver->unread_to = 0;
 }
 
 void tls_receiver_destroy(struct tls_receiver *receiver)
@@ -36,7 +36,7 @@ void tls_receiver_destroy(struct tls_receiver *receiver)
     record_key_wipe(&receiver->key);
     OPENSSL_cleanse(receiver->secret, sizeof(receiver->secret));
     buffer_finish(&receiver->partial);
-    tls_receiver_drop_held(receiver);
+    tls_receiver_free_plaintext(receiver);
     free(receiver);
 }
 
@@ -52,7 +52,7 @@ void tls_receiver_set_secret(struct tls_receiver *receiver, struct str secret)
 
 size_t tls_receiver_pending(const struct tls_receiver *receiver)
 {
-    return receiver->held_to - receiver->held_from;
+    return receiver->unread_to - receiver->unread_from;
 }
 
 void tls_receiver_derive_key(struct tls_receiver *receiver)

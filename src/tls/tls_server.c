@@ -218,16 +218,16 @@ static bool store_self_signed(struct tls_server *server, const struct tls_failur
 {
     STACK_OF(X509) *chain = NULL; /* only of a certificate from a file that was removed */
 
-    if (SSL_CTX_get0_chain_certs(server->before, &chain) == 1 &&
-        SSL_CTX_use_cert_and_key(server->openssl, SSL_CTX_get0_certificate(server->before),
-                                 SSL_CTX_get0_privatekey(server->before), chain, 1) == 1)
+    if (SSL_CTX_get0_chain_certs(server->previous, &chain) == 1 &&
+        SSL_CTX_use_cert_and_key(server->openssl, SSL_CTX_get0_certificate(server->previous),
+                                 SSL_CTX_get0_privatekey(server->previous), chain, 1) == 1)
         return true;
     return tls_fail(failure, "the former certificate cannot be stored: %s", tls_openssl_reason());
 }
 
 static bool make_self_signed(struct tls_server *server, struct log *log, const struct tls_failure *failure)
 {
-    return server->before ? store_self_signed(server, failure) : tls_self_signed_make(server, log, failure);
+    return server->previous ? store_self_signed(server, failure) : tls_self_signed_make(server, log, failure);
 }
 
 static bool load_passwords(struct tls_server *server, const struct tls_failure *failure)

@@ -24,20 +24,20 @@ struct tls_server {
     /* While it is being loaded: */
     EVP_MD_CTX *digest;            /* owned: digest of all settings that a session depends on */
     const struct tls_files *files; /* read instead of the disk; NULL: the disk */
-    SSL_CTX *before;               /* not owned: the context being replaced; NULL: none */
+    SSL_CTX *previous;             /* not owned: the context being replaced; NULL: none */
     struct tls_file *passwords;    /* owned: of ssl_password_file; NULL: none */
 };
 
 struct tls_context {
     struct tls_server *servers; /* owned */
     size_t count;
-    struct tls_server *fallback; /* used if no name matches */
+    struct tls_server *default_server; /* used if no name matches */
     struct tls_names names;
     BIO_METHOD *method; /* owned */
-    const struct ticket_keys *tickets; /* drawn keys: `own`, or shared ones; not owned */
-    struct ticket_keys own;
-    struct replay_window *early; /* replay window shared with `tickets`; not owned; NULL: no early data */
-    bool may_be_early;        /* at least one server accepts early data */
+    const struct ticket_keys *tickets; /* generated keys: `own_tickets`, or shared ones; not owned */
+    struct ticket_keys own_tickets;
+    struct replay_window *replay_window; /* replay window shared with `tickets`; not owned; NULL: no early data */
+    bool accepts_early_data;  /* at least one server accepts early data */
     bool client;        /* client sessions: tls_client.c */
     bool no_server_name; /* client: no SNI */
     bool no_resumption; /* client: no resumption */
@@ -64,7 +64,7 @@ MUST_CHECK bool tls_file_open(struct tls_file *file, const struct tls_server *se
 /* Accepts a zeroed one. */
 void tls_file_finish(struct tls_file *file);
 
-/* True for an awaited certificate whose file does not exist: tls_file.c. */
+/* True for a certificate that may be absent, and whose file does not exist: tls_file.c. */
 bool tls_certificate_absent(const struct tls_server *server, const struct tls_certificate *certificate);
 
 /* Configures session tickets: tls_tickets.c. False after a reported fault. */
@@ -93,9 +93,9 @@ bool tls_verify_resumes(const struct tls_server *server, SSL_SESSION *resumed, c
 /* A pem_password_cb that supplies no pass phrase, because there is no prompt: tls_pem.c. */
 int tls_password_refused(char *into, int size, int writing, void *unused);
 /* True if the file contains `words`; used for the fault text of a PEM file without the expected object. */
-bool tls_pem_fault_text(const struct tls_file *file, const char *words);
+bool tls_pem_contains(const struct tls_file *file, const char *words);
 /* Reports that the file has no `what`; `tool` is the openssl command that converts one. Returns false. */
-bool tls_pem_lacks(const struct tls_file *file, const char *what, const char *tool, const struct tls_failure *failure);
+bool tls_pem_report_missing(const struct tls_file *file, const char *what, const char *tool, const struct tls_failure *failure);
 
 /*
  * Reads the key of a PEM file, encrypted or not: tls_key.c. Freed by the caller; NULL after a reported fault.

@@ -22,9 +22,9 @@ struct tls_session *tls_session_create(struct tls_context *context, const struct
         return NULL;
     session->bio.output = output;
     session->bio.owner = owner;
-    session->server = context->fallback;
+    session->server = context->default_server;
     BIO *base = tls_bio_create(context->method, &session->bio);
-    session->ssl = base ? SSL_new(context->fallback->openssl) : NULL;
+    session->ssl = base ? SSL_new(context->default_server->openssl) : NULL;
     if (!session->ssl) {
         ERR_clear_error();
         BIO_free(base);
@@ -32,7 +32,7 @@ struct tls_session *tls_session_create(struct tls_context *context, const struct
         return NULL;
     }
     SSL_set_bio(session->ssl, base, base);
-    session->early = context->may_be_early ? EARLY_POSSIBLE : EARLY_NONE;
+    session->early = context->accepts_early_data ? EARLY_POSSIBLE : EARLY_NONE;
     if (context->client)
         SSL_set_connect_state(session->ssl);
     else
@@ -138,7 +138,7 @@ static ssize_t read_early(struct tls_session *session, char *into, size_t size)
         case SSL_READ_EARLY_DATA_SUCCESS:
             break;
         case SSL_READ_EARLY_DATA_FINISH:
-            session->early = EARLY_OVER;
+            session->early = EARLY_RECEIVED;
             break;
         default:
             error = tls_session_result(session, -1);
@@ -148,7 +148,7 @@ static ssize_t read_early(struct tls_session *session, char *into, size_t size)
     }
     if (held + length > 0)
         return (ssize_t)(held + length);
-    return error || session->early != EARLY_OVER ? error : finish_handshake(session);
+    return error || session->early != EARLY_RECEIVED ? error : finish_handshake(session);
 }
 
 ssize_t tls_session_read(struct tls_session *session, char *into, size_t size)
@@ -180,7 +180,7 @@ ssize_t tls_session_write(struct tls_session *session, struct str plaintext)
 {
     size_t written = 0;
 
-    if (session->failed || !tls_session_agreed(session))
+    if (session->failed || !tls_session_is_negotiated(session))
         return -EPROTO;
     if (tls_session_has_key(session))
         return -EINVAL;
@@ -198,7 +198,7 @@ ssize_t tls_session_write(struct tls_session *session, struct str plaintext)
 /*
  * OpenSSL cannot send close_notify during the handshake; the client may read one once it can read application data.
  */
-static void shut_early(struct tls_session *session)
+static void queue_early_close_notify(struct tls_session *session)
 {
     static const char close_notify[] = {1, 0};
 
@@ -208,11 +208,11 @@ static void shut_early(struct tls_session *session)
 
 void tls_session_shutdown(struct tls_session *session)
 {
-    if (session->failed || session->shut || !tls_session_agreed(session))
+    if (session->failed || session->close_notify_queued || !tls_session_is_negotiated(session))
         return;
-    session->shut = true;
+    session->close_notify_queued = true;
     if (tls_session_early(session)) {
-        shut_early(session);
+        queue_early_close_notify(session);
         return;
     }
     tls_clear_errors();

@@ -154,7 +154,7 @@ enum tls_client_property {
     TLS_CLIENT_PEM_ESCAPED,         /* percent-encoded */
 };
 /* A property of the client's certificate, in the arena; data is NULL without a certificate. */
-struct str tls_session_client_property(const struct tls_session *session, enum tls_client_property fact, struct arena *arena);
+struct str tls_session_client_property(const struct tls_session *session, enum tls_client_property property, struct arena *arena);
 /* The settings of the virtual server that SNI selected; of the default server before the ClientHello. */
 const struct tls_settings *tls_session_settings(const struct tls_session *session);
 

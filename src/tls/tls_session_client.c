@@ -120,14 +120,14 @@ static writer *const writers[] = {
     [TLS_CLIENT_PEM_FOLDED] = write_folded, [TLS_CLIENT_PEM_ESCAPED] = write_escaped,
 };
 
-struct str tls_session_client_property(const struct tls_session *session, enum tls_client_property fact,
+struct str tls_session_client_property(const struct tls_session *session, enum tls_client_property property,
                                    struct arena *arena)
 {
-    X509 *certificate = tls_session_agreed(session) ? SSL_get0_peer_certificate(session->ssl) : NULL;
+    X509 *certificate = tls_session_is_negotiated(session) ? SSL_get0_peer_certificate(session->ssl) : NULL;
     BIO *text = certificate ? BIO_new(BIO_s_mem()) : NULL;
     struct str found = {NULL, 0};
 
-    if (text && writers[fact](text, certificate))
+    if (text && writers[property](text, certificate))
         found = copy_bio_text(text, arena);
     BIO_free(text);
     ERR_clear_error();
@@ -141,7 +141,7 @@ const char *tls_session_client_fault(const struct tls_session *session)
 
 struct str tls_session_client_verify(const struct tls_session *session, struct arena *arena)
 {
-    if (!tls_session_agreed(session))
+    if (!tls_session_is_negotiated(session))
         return str_from(NULL);
     if (!SSL_get0_peer_certificate(session->ssl))
         return STR("NONE");

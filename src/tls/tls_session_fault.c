@@ -25,7 +25,7 @@ static void queue_alert(struct tls_session *session, uint8_t description)
 
 int tls_session_fail(struct tls_session *session, const char *sentence)
 {
-    if (session->bio.cut)
+    if (session->bio.input_closed)
         queue_alert(session, UNEXPECTED_MESSAGE); /* RFC 8446 6.2 */
     session->failed = true;
     session->error = sentence;
@@ -70,7 +70,7 @@ const char *tls_session_fault(struct tls_session *session)
         return "out of memory";
     if (tls_session_got_plain_http(session))
         return "plain HTTP was sent to a TLS port";
-    if (session->bio.cut)
+    if (session->bio.input_closed)
         return "the peer sent too many KeyUpdate or renegotiation requests";
     if (ERR_GET_LIB(error) != ERR_LIB_SSL)
         return error ? ERR_reason_error_string(error) : "the TLS connection failed";
@@ -102,7 +102,7 @@ int tls_session_result(struct tls_session *session, int result)
 {
     switch (SSL_get_error(session->ssl, result)) {
     case SSL_ERROR_WANT_READ:
-        return session->bio.cut ? tls_session_fail(session, tls_session_fault(session)) : -EAGAIN;
+        return session->bio.input_closed ? tls_session_fail(session, tls_session_fault(session)) : -EAGAIN;
     case SSL_ERROR_ZERO_RETURN:
         return 0;
     default:

@@ -13,7 +13,7 @@ enum early {
     EARLY_POSSIBLE,                  /* the ClientHello has not arrived */
     EARLY_DETECTED,                  /* early data arrive: the first byte was read to detect them */
     EARLY_READING,
-    EARLY_OVER,                      /* all were received; the client's Finished is outstanding */
+    EARLY_RECEIVED,                  /* all were received; the client's Finished is outstanding */
 };
 
 /* Small, because every connection has one, idle or not. */
@@ -31,13 +31,13 @@ struct tls_session {
     uint8_t early;                   /* enum early */
     char first_early;                /* EARLY_DETECTED */
     bool update_refused;             /* the owner refused a new key */
-    bool shut;                       /* close_notify was queued */
+    bool close_notify_queued;        /* close_notify was queued */
 };
 
 _Static_assert(sizeof(struct tls_session) <= 104, "10,000 idle connections have one each");
 
 /* True once the parameters are negotiated: from early data or the end of the handshake on. */
-static inline bool tls_session_agreed(const struct tls_session *session)
+static inline bool tls_session_is_negotiated(const struct tls_session *session)
 {
     return session->finished || session->early >= EARLY_DETECTED;
 }

@@ -17,7 +17,7 @@ struct tls_session *tls_session_of(const SSL *ssl)
  */
 bool tls_session_got_plain_http(const struct tls_session *session)
 {
-    const uint8_t *first = session->bio.first;
+    const uint8_t *first = session->bio.first_bytes;
 
     if (!SSL_is_server(session->ssl) || session->finished || session->bio.consumed < TLS_BIO_FIRST ||
         first[0] < 'A' || first[0] > 'Z' || first[1] < 'A' || first[1] > 'Z')
@@ -59,18 +59,20 @@ enum tls_no_key tls_session_no_key(const struct tls_session *session)
 
 struct str tls_session_protocol(const struct tls_session *session)
 {
-    return str_from(tls_session_agreed(session) ? SSL_get_version(session->ssl) : NULL);
+    return str_from(tls_session_is_negotiated(session) ? SSL_get_version(session->ssl) : NULL);
 }
 
 struct str tls_session_cipher(const struct tls_session *session)
 {
-    return str_from(tls_session_agreed(session) ? SSL_CIPHER_get_name(SSL_get_current_cipher(session->ssl)) : NULL);
+    if (!tls_session_is_negotiated(session))
+        return str_from(NULL);
+    return str_from(SSL_CIPHER_get_name(SSL_get_current_cipher(session->ssl)));
 }
 
 /* nginx's names ("X25519", "prime256v1"); groups without an OpenSSL NID by their TLS name. */
 struct str tls_session_curve(const struct tls_session *session)
 {
-    int group = tls_session_agreed(session) ? (int)SSL_get_negotiated_group(session->ssl) : NID_undef;
+    int group = tls_session_is_negotiated(session) ? (int)SSL_get_negotiated_group(session->ssl) : NID_undef;
 
     if (group == NID_undef)
         return str_from(NULL);
@@ -82,20 +84,22 @@ struct str tls_session_alpn(const struct tls_session *session)
     const unsigned char *name = NULL;
     unsigned length = 0;
 
-    if (tls_session_agreed(session))
+    if (tls_session_is_negotiated(session))
         SSL_get0_alpn_selected(session->ssl, &name, &length);
     return str_of((const char *)name, length);
 }
 
 struct str tls_session_server_name(const struct tls_session *session)
 {
-    return str_from(tls_session_agreed(session) ? SSL_get_servername(session->ssl, TLSEXT_NAMETYPE_host_name) : NULL);
+    if (!tls_session_is_negotiated(session))
+        return str_from(NULL);
+    return str_from(SSL_get_servername(session->ssl, TLSEXT_NAMETYPE_host_name));
 }
 
 struct str tls_session_id(const struct tls_session *session, char *into, size_t size)
 {
     static const char digits[] = "0123456789abcdef";
-    SSL_SESSION *resumable = tls_session_agreed(session) ? SSL_get_session(session->ssl) : NULL;
+    SSL_SESSION *resumable = tls_session_is_negotiated(session) ? SSL_get_session(session->ssl) : NULL;
     unsigned length = 0;
     const unsigned char *id = resumable ? SSL_SESSION_get_id(resumable, &length) : NULL;
     size_t used = 0;
@@ -109,7 +113,7 @@ struct str tls_session_id(const struct tls_session *session, char *into, size_t 
 
 bool tls_session_reused(const struct tls_session *session)
 {
-    return tls_session_agreed(session) && SSL_session_reused(session->ssl) == 1;
+    return tls_session_is_negotiated(session) && SSL_session_reused(session->ssl) == 1;
 }
 
 const struct tls_settings *tls_session_settings(const struct tls_session *session)

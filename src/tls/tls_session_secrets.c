@@ -49,7 +49,7 @@ static void count_key_update(struct tls_session *session)
         session->key_updates = 0;
     }
     if (++session->key_updates > LIMIT_KEY_UPDATES)
-        session->bio.cut = true;
+        session->bio.input_closed = true;
 }
 
 /* The first secret of the client's application data creates the receiver, later ones change its key. */

@@ -143,13 +143,13 @@ bool tls_verify_set(struct tls_server *server, const struct tls_failure *failure
     SSL_CTX_set_verify(openssl, SSL_VERIFY_PEER, NULL);
     SSL_CTX_set_verify_depth(openssl, (int)client->depth);
     SSL_CTX_set_cert_verify_callback(openssl, certificate_verified, NULL);
-    if (!str_empty(client->named))
-        good &= read_items(server, "ssl_client_certificate", client->named, failure);
+    if (!str_empty(client->client_ca))
+        good &= read_items(server, "ssl_client_certificate", client->client_ca, failure);
     if (!str_empty(client->trusted))
         good &= read_items(server, "ssl_trusted_certificate", client->trusted, failure);
-    if (str_empty(client->revoked))
+    if (str_empty(client->crl))
         return good;
-    good &= read_items(server, "ssl_crl", client->revoked, failure);
+    good &= read_items(server, "ssl_crl", client->crl, failure);
     X509_STORE_set_flags(SSL_CTX_get_cert_store(openssl), X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
     return good;
 }

@@ -108,7 +108,7 @@ int wire_open_client(struct wire *wire, struct wire_shared *shared, const struct
 
     if (error < 0)
         return error;
-    if (tls_session_expect(wire->tls, context, name) < 0) {
+    if (tls_session_set_server_name(wire->tls, context, name) < 0) {
         wire_fail(wire, WIRE_CLOSE_PROTOCOL);
         return 0;
     }

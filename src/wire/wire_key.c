@@ -39,7 +39,7 @@ static bool is_past(struct wire *wire, uint64_t number)
 {
     if (wire->key.sequence < number)
         return false;
-    if (wire->sealing == SEALING_KERNEL && ktls_count(wire->shared->ktls_calls, wire->fd, &wire->key) == 0)
+    if (wire->sealing == SEALING_KERNEL && ktls_read_sequence(wire->shared->ktls_calls, wire->fd, &wire->key) == 0)
         return wire->key.sequence >= number;
     return true;
 }

@@ -179,12 +179,12 @@ def test_changed_ssl_crl_is_loaded(start_server, tmp_path):
     authority = Authority(str(tmp_path / 'authority'))
     client = authority.client('client')
     more = ['-cert', client[0], '-key', client[1]]
-    server = start_server(ssl_verify_client='on', ssl_client_certificate=authority.certificate, ssl_crl=authority.revoked())
+    server = start_server(ssl_verify_client='on', ssl_client_certificate=authority.certificate, ssl_crl=authority.crl())
     session = tmp_path / 'session'
     assert '200 OK' in fetch_with_session(server.port, '-tls1_3', session_out=session, name='site.test', more=more)[1]
     assert fetch_with_session(server.port, '-tls1_3', session_in=session, name='site.test')[0]
     authority.revoke(client)
-    authority.revoked()
+    authority.crl()
     wait_for(lambda: TAKEN in server.errors(), 'the change')
     wait_for(lambda: '400 Bad Request' in fetch_with_session(server.port, '-tls1_3', name='site.test', more=more)[1], 'the refusal')
     for _ in range(8):

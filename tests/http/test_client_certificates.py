@@ -26,7 +26,7 @@ def certificates(base):
     made = {None: None, 'good': ours.client('good'), 'revoked': ours.client('revoked'), 'stranger': theirs.client('stranger'),
             'late': ours.client('late', '20200101000000Z', '20200201000000Z')}
     ours.revoke(made['revoked'])
-    return made, ours.certificate, theirs.certificate, ours.revoked()
+    return made, ours.certificate, theirs.certificate, ours.crl()
 
 
 @pytest.fixture(scope='module', params=os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split())

@@ -253,7 +253,7 @@ def authority(tmp_path):
 def test_revoked_certificate_is_refused(launch, loop, authority, inner):
     good, bad = authority.client('localhost'), authority.client('localhost-too')
     authority.revoke(bad)
-    lists = {'proxy_ssl_trusted_certificate': authority.certificate, 'proxy_ssl_crl': authority.revoked()}
+    lists = {'proxy_ssl_trusted_certificate': authority.certificate, 'proxy_ssl_crl': authority.crl()}
     for certificate, name, expected in ((good, 'localhost', 200), (bad, 'localhost-too', 502)):
         upstream = Upstream(tls=server_side(certificate))
         assert fetch(launch, loop, to(upstream, inner, **{**lists, 'proxy_ssl_name': name}))[0].status == expected

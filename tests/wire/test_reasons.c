@@ -96,7 +96,7 @@ START_TEST(each_cause_has_its_reason)
     if (needs_the_calls(row) && strcmp(BUILD_KTLS, "built in") != 0)
         return;
     for (int cipher = 0; cipher < RECORD_CIPHERS; cipher++)
-        choice.from[cipher] = row->kernel_from;
+        choice.threshold[cipher] = row->kernel_from;
     memset(&kernel, 0, sizeof kernel);
     kernel.ulp_error = row->ulp_error;
     kernel.tx_error = row->tx_error;
@@ -184,7 +184,7 @@ START_TEST(pipes_where_user_space_is_faster)
     kit_until_open(&kit);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         for (int cipher = 0; cipher < RECORD_CIPHERS; cipher++)
-            choice.from[cipher] = cases[i].from;
+            choice.threshold[cipher] = cases[i].from;
         ((struct tls_settings *)(uintptr_t)tls_session_settings(kit.wire.tls))->ktls = cases[i].setting;
         ck_assert_msg(((wire_accepts(&kit.wire) & CHUNK_PIPE) != 0) == cases[i].accepted, "case %zu", i);
     }

@@ -36,9 +36,9 @@ START_TEST(figures_decide_from_which_size_the_kernel_encrypts)
 
     choice.figures[RECORD_AES_256_GCM] = row->figures;
     ktls_choose(&choice);
-    ck_assert_msg(choice.from[RECORD_AES_256_GCM] == row->from, "%s: %llu", row->name,
-                  (unsigned long long)choice.from[RECORD_AES_256_GCM]);
-    ck_assert_uint_eq(choice.from[RECORD_AES_128_GCM], 0); /* a cipher without figures */
+    ck_assert_msg(choice.threshold[RECORD_AES_256_GCM] == row->from, "%s: %llu", row->name,
+                  (unsigned long long)choice.threshold[RECORD_AES_256_GCM]);
+    ck_assert_uint_eq(choice.threshold[RECORD_AES_128_GCM], 0); /* a cipher without figures */
     ck_assert(ktls_choice_is_kernel(&choice, RECORD_AES_256_GCM, UINT64_MAX) == (row->from != KTLS_NEVER));
     if (row->from && row->from != KTLS_NEVER) {
         ck_assert(ktls_choice_is_kernel(&choice, RECORD_AES_256_GCM, row->from));

@@ -76,14 +76,14 @@ END_TEST
 START_TEST(kernel_that_does_no_work_is_chosen)
 {
     struct ktls_support support = support_of(KTLS_OK, KTLS_OK);
-    struct ktls_choice choice = {.from = {[RECORD_CHACHA20_POLY1305] = KTLS_NEVER}};
+    struct ktls_choice choice = {.threshold = {[RECORD_CHACHA20_POLY1305] = KTLS_NEVER}};
 
     support.reason[0][RECORD_AES_128_GCM] = support.reason[1][RECORD_AES_128_GCM] = KTLS_CIPHER;
     support.reason[0][RECORD_AES_256_GCM] = support.reason[1][RECORD_AES_256_GCM] = KTLS_CIPHER;
-    for (int i = 0; i < 20 && choice.from[RECORD_CHACHA20_POLY1305] == KTLS_NEVER; i++)
+    for (int i = 0; i < 20 && choice.threshold[RECORD_CHACHA20_POLY1305] == KTLS_NEVER; i++)
         ktls_examine(&calls, &support, NULL, &choice);
-    ck_assert_uint_ne(choice.from[RECORD_CHACHA20_POLY1305], KTLS_NEVER);
-    ck_assert_uint_eq(choice.from[RECORD_AES_128_GCM], 0);
+    ck_assert_uint_ne(choice.threshold[RECORD_CHACHA20_POLY1305], KTLS_NEVER);
+    ck_assert_uint_eq(choice.threshold[RECORD_AES_128_GCM], 0);
 }
 END_TEST
 
@@ -109,7 +109,7 @@ START_TEST(refused_key_gives_no_figure)
     ktls_examine(&calls, &support, NULL, &choice);
     for (unsigned cipher = 0; cipher < RECORD_CIPHERS; cipher++) {
         expect_none(&choice.figures[cipher]);
-        ck_assert_uint_eq(choice.from[cipher], 0);
+        ck_assert_uint_eq(choice.threshold[cipher], 0);
     }
     ck_assert_uint_eq(kernel.calls, RECORD_CIPHERS - 1);
 }

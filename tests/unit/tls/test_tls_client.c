@@ -69,7 +69,7 @@ static int handshake_result(bool verify, char *why, size_t size)
     pair_open(&pair, &settings, 1);
     server.session = tls_session_create(pair.context, &output, &server);
     client.session = tls_session_create(context, &output, &client);
-    ck_assert_int_eq(tls_session_expect(client.session, context, STR("localhost")), 0);
+    ck_assert_int_eq(tls_session_set_server_name(client.session, context, STR("localhost")), 0);
     ck_assert_int_eq(tls_session_handshake(client.session), -EAGAIN);
     ck_assert_uint_gt(client.sent.length, 0);
     for (int i = 0; i < 4 && result == -EAGAIN; i++) {
@@ -102,7 +102,7 @@ START_TEST(plain_http_response_is_refused)
     struct end client = {0};
 
     client.session = tls_session_create(context, &output, &client);
-    ck_assert_int_eq(tls_session_expect(client.session, context, STR("127.0.0.1")), 0);
+    ck_assert_int_eq(tls_session_set_server_name(client.session, context, STR("127.0.0.1")), 0);
     ck_assert_int_eq(tls_session_handshake(client.session), -EAGAIN);
     tls_session_set_input(client.session, STR("HTTP/1.1 400 Bad Request\r\n\r\n"));
     ck_assert_int_eq(tls_session_handshake(client.session), -EPROTO);
@@ -126,9 +126,10 @@ START_TEST(invalid_settings_are_refused)
     ck_assert_ptr_null(tls_client_context_create(&absent, error, sizeof(error)));
     ck_assert_str_ne(error, "");
     client.session = tls_session_create(context, &output, &client);
-    ck_assert_int_eq(tls_session_expect(client.session, context, STR("")), -EINVAL);
-    ck_assert_int_eq(tls_session_expect(client.session, context, str_of(long_name, sizeof(long_name))), -EINVAL);
-    ck_assert_int_eq(tls_session_expect(client.session, context, STR("[::1]")), 0);
+    ck_assert_int_eq(tls_session_set_server_name(client.session, context, STR("")), -EINVAL);
+    ck_assert_int_eq(tls_session_set_server_name(client.session, context, str_of(long_name, sizeof(long_name))),
+                     -EINVAL);
+    ck_assert_int_eq(tls_session_set_server_name(client.session, context, STR("[::1]")), 0);
     tls_session_destroy(client.session);
     tls_context_destroy(context);
 }
@@ -199,7 +200,7 @@ START_TEST(settings_are_compared)
 {
     const struct tls_command a = {STR("Groups"), STR("X25519")}, b = {STR("Groups"), STR("P-256")};
     const struct tls_client_settings none = {0}, first = {.commands = &a, .command_count = 1},
-                                     second = {.commands = &b, .command_count = 1}, list = {.revoked = STR("a")},
+                                     second = {.commands = &b, .command_count = 1}, list = {.crl = STR("a")},
                                      words = {.passwords = STR("a")};
 
     ck_assert(tls_client_settings_equal(&first, &first));
@@ -213,7 +214,7 @@ END_TEST
 /* A server of OpenSSL only, because it can send messages that this server never sends. */
 static SSL *openssl_server(const struct tls_pair *pair)
 {
-    SSL_CTX *own = pair->context->fallback->openssl;
+    SSL_CTX *own = pair->context->default_server->openssl;
     SSL_CTX *openssl = SSL_CTX_new(TLS_server_method());
     SSL *ssl;
 

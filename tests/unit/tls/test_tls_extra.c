@@ -130,7 +130,7 @@ START_TEST(renewed_key_is_decrypted)
     ck_assert(tls_files_read(&settings, &files, report_fault, NULL));
     pem_write_text("phrases", STR("another\n"));
     ck_assert_uint_ne(tls_files_stamp(&settings), before);
-    ck_assert(tls_context_renew(pair.context, 0, &files, &pair.log, report_fault, NULL));
+    ck_assert(tls_context_reload(pair.context, 0, &files, &pair.log, report_fault, NULL));
     tls_files_finish(&files);
     pair_reconnect(&pair);
     ck_assert_int_eq(pair_handshake(&pair), 0);

@@ -43,7 +43,7 @@ static bool renew(struct tls_pair *pair, size_t server, const struct tls_setting
 
     sent[0] = '\0';
     bool good = tls_files_read(settings, &files, report_fault, sent) &&
-                tls_context_renew(pair->context, server, &files, &pair->log, report_fault, sent);
+                tls_context_reload(pair->context, server, &files, &pair->log, report_fault, sent);
     tls_files_finish(&files);
     return good;
 }
@@ -187,12 +187,12 @@ START_TEST(truncated_files_are_refused)
     settings.certificates = &certificate;
     pair_open(&pair, &settings, 1);
     ck_assert(tls_files_read(&settings, &files, report_fault, sent));
-    ck_assert(tls_context_renew(pair.context, 0, &files, &pair.log, report_fault, sent));
+    ck_assert(tls_context_reload(pair.context, 0, &files, &pair.log, report_fault, sent));
     size_t whole = files.length, head = 4 + (size_t) * (uint32_t *)(void *)files.bytes;
     size_t lengths[] = {0, 3, 4, head - 1, head, head + 4};
     for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
         files.length = lengths[i];
-        ck_assert_msg(!tls_context_renew(pair.context, 0, &files, &pair.log, report_fault, sent), "%zu", lengths[i]);
+        ck_assert_msg(!tls_context_reload(pair.context, 0, &files, &pair.log, report_fault, sent), "%zu", lengths[i]);
         ck_assert_ptr_nonnull(strstr(sent, "was not read"));
     }
     files.length = whole;

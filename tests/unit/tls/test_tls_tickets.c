@@ -41,7 +41,7 @@ START_TEST(two_random_keys_are_valid)
         ck_assert_int_eq(ticket_keys_rotate(&keys), 0);
         ck_assert(ticket_keys_get(&keys, 1, &found) && memcmp(&found, &second, sizeof(found)) == 0);
         ck_assert(ticket_keys_get(&keys, 0, &second));
-        ck_assert_msg(is_zero(&keys.keys[(keys.number + 1) % TICKET_KEYS_DRAWN], sizeof(found)),
+        ck_assert_msg(is_zero(&keys.keys[(keys.number + 1) % TICKET_KEYS_GENERATED], sizeof(found)),
                       "an old key is not wiped");
     }
     ticket_keys_wipe(&keys);

@@ -84,7 +84,7 @@ static struct tls_settings verify_settings(enum tls_verify verify)
     struct tls_settings settings = pair_settings();
 
     settings.client =
-        (struct tls_client_verify){.verify = verify, .depth = 1, .named = pem_path("authority.pem")};
+        (struct tls_client_verify){.verify = verify, .depth = 1, .client_ca = pem_path("authority.pem")};
     return settings;
 }
 
@@ -201,7 +201,7 @@ START_TEST(sessions_are_bound_to_their_server)
         servers[i].names = names[i];
         servers[i].certificates = &same;
     }
-    servers[2].client.named = pem_path("other.pem");
+    servers[2].client.client_ca = pem_path("other.pem");
     pair_open(&pair, servers, 3);
     limit_version(&pair, versions[_i % 2]);
     int from = _i / 2 % 3;
@@ -249,8 +249,8 @@ START_TEST(sessions_are_bound_to_the_revocation_list)
         servers[i].names = names[i];
         servers[i].certificates = &same;
     }
-    servers[0].client.named = pem_path("bundle.pem");
-    servers[1].client.revoked = pem_path("its-list.pem");
+    servers[0].client.client_ca = pem_path("bundle.pem");
+    servers[1].client.crl = pem_path("its-list.pem");
     pair_open(&pair, servers, 2);
     limit_version(&pair, versions[_i]);
     SSL_set_tlsext_host_name(pair.client, names[0][0].data);
@@ -294,7 +294,7 @@ START_TEST(chains_and_revocation_lists)
 
     settings.client.depth = chains[_i].depth;
     if (chains[_i].lists)
-        settings.client.revoked = pem_path(chains[_i].lists);
+        settings.client.crl = pem_path(chains[_i].lists);
     pair_open(&pair, &settings, 1);
     present_certificate(&pair, chains[_i].shown);
     ck_assert_int_eq(pair_handshake(&pair), 0);
@@ -317,10 +317,10 @@ START_TEST(names_of_authorities_sent_to_clients)
     struct tls_settings settings = verify_settings(TLS_VERIFY_ON);
     struct tls_pair pair;
 
-    settings.client.named = STR("");
+    settings.client.client_ca = STR("");
     settings.client.trusted = pem_path("authorities.pem");
     if (_i)
-        settings.client.named = pem_path("authorities.pem");
+        settings.client.client_ca = pem_path("authorities.pem");
     pair_open(&pair, &settings, 1);
     present_certificate(&pair, GOOD);
     ck_assert_int_eq(pair_handshake(&pair), 0);
@@ -394,11 +394,11 @@ START_TEST(invalid_files_are_reported)
     fputs("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", more);
     fclose(more);
     if (*faults[_i].directive == 'n')
-        settings.client.named = path;
+        settings.client.client_ca = path;
     else if (*faults[_i].directive == 't')
         settings.client.trusted = path;
     else
-        settings.client.revoked = path;
+        settings.client.crl = path;
     ck_assert_ptr_null(tls_context_create(&settings, 1, &log, error, sizeof(error)));
     ck_assert_msg(strstr(error, faults[_i].words), "%s", error);
 }
