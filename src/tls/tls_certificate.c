@@ -19,7 +19,7 @@ static void chain_free(STACK_OF(X509) * chain)
 }
 
 /* Reads every certificate of the file, leaf first. */
-static STACK_OF(X509) * read_chain(const struct tls_file *file, const struct tls_failure *failure)
+static STACK_OF(X509) * read_chain(const struct tls_file *file, const struct tls_reporter *reporter)
 {
     BIO *reader = BIO_new_mem_buf(file->text, (int)file->length);
     STACK_OF(X509) *chain = sk_X509_new_null();
@@ -30,17 +30,17 @@ static STACK_OF(X509) * read_chain(const struct tls_file *file, const struct tls
         good = sk_X509_num(chain) < LIMIT_PEM_CHAIN && sk_X509_push(chain, one) > 0;
         if (!good) {
             X509_free(one);
-            tls_fail(failure, "\"%s\" contains more than %d certificates", file->name, LIMIT_PEM_CHAIN);
+            tls_fail(reporter, "\"%s\" contains more than %d certificates", file->name, LIMIT_PEM_CHAIN);
         }
     }
     BIO_free(reader);
     bool ended = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
     int count = chain ? sk_X509_num(chain) : 0;
     if (good && !ended)
-        good = tls_fail(failure, "certificate number %d in \"%s\" cannot be read: %s", count + 1, file->name,
+        good = tls_fail(reporter, "certificate number %d in \"%s\" cannot be read: %s", count + 1, file->name,
                         tls_openssl_reason());
     else if (good && count == 0)
-        good = tls_pem_report_missing(file, "certificate", "x509", failure);
+        good = tls_pem_report_missing(file, "certificate", "x509", reporter);
     ERR_clear_error();
     if (good)
         return chain;
@@ -49,19 +49,19 @@ static STACK_OF(X509) * read_chain(const struct tls_file *file, const struct tls
 }
 
 static bool check_match(STACK_OF(X509) * chain, EVP_PKEY *key, const char *file, const char *key_file,
-                        const struct tls_failure *failure)
+                        const struct tls_reporter *reporter)
 {
     if (X509_check_private_key(sk_X509_value(chain, 0), key) == 1)
         return true;
     for (int i = 1; i < sk_X509_num(chain); i++)
         if (X509_check_private_key(sk_X509_value(chain, i), key) == 1) {
             ERR_clear_error();
-            return tls_fail(failure,
+            return tls_fail(reporter,
                             "\"%s\" contains the server's own certificate as number %d\nit must come first", file,
                             i + 1);
         }
     ERR_clear_error();
-    return tls_fail(failure,
+    return tls_fail(reporter,
                     "the key \"%s\" does not belong to the certificate \"%s\"\n"
                     "openssl pkey -pubout and openssl x509 -noout -pubkey show the public key of each",
                     key_file, file);
@@ -69,14 +69,14 @@ static bool check_match(STACK_OF(X509) * chain, EVP_PKEY *key, const char *file,
 
 /* SSL_CTX holds one certificate per key type: a second one would replace the first silently. */
 static bool check_kind(struct tls_server *server, EVP_PKEY *key, const char *file,
-                       const struct tls_failure *failure)
+                       const struct tls_reporter *reporter)
 {
     for (int has = SSL_CTX_set_current_cert(server->openssl, SSL_CERT_SET_FIRST); has == 1;
          has = SSL_CTX_set_current_cert(server->openssl, SSL_CERT_SET_NEXT)) {
         EVP_PKEY *other = SSL_CTX_get0_privatekey(server->openssl);
         if (other && EVP_PKEY_get_base_id(other) == EVP_PKEY_get_base_id(key))
             return tls_fail(
-                failure,
+                reporter,
                 "\"%s\" is a second %s certificate of the same server\none of each kind (ECDSA, RSA) is used",
                 file, EVP_PKEY_get0_type_name(key));
     }
@@ -97,36 +97,36 @@ static void warn_of_dates(X509 *leaf, const char *file, struct log *log)
 }
 
 static bool use_certificate(struct tls_server *server, STACK_OF(X509) * chain, EVP_PKEY *key, const char *file,
-                            const struct tls_failure *failure)
+                            const struct tls_reporter *reporter)
 {
     X509 *leaf = sk_X509_shift(chain);
     bool good = SSL_CTX_use_cert_and_key(server->openssl, leaf, key, chain, 1) == 1;
 
     X509_free(leaf);
     if (!good)
-        return tls_fail(failure, "the certificate \"%s\" cannot be used: %s", file, tls_openssl_reason());
+        return tls_fail(reporter, "the certificate \"%s\" cannot be used: %s", file, tls_openssl_reason());
     return true;
 }
 
 /* Opens the file of the key: its own, or that of the certificates. */
 static bool open_key(struct tls_file files[2], const struct tls_server *server, struct str own,
-                     const struct tls_failure *failure)
+                     const struct tls_reporter *reporter)
 {
     if (str_empty(own) && !files[0].text)
         return false; /* already reported */
-    return tls_file_open(&files[1], server, str_empty(own) ? str_from(files[0].name) : own, failure);
+    return tls_file_open(&files[1], server, str_empty(own) ? str_from(files[0].name) : own, reporter);
 }
 
 bool tls_certificate_load(struct tls_server *server, const struct tls_certificate *certificate, size_t index,
-                          struct log *log, const struct tls_failure *failure)
+                          struct log *log, const struct tls_reporter *reporter)
 {
-    struct tls_failure at = tls_failure_at(failure, "ssl_certificate", index);
-    struct tls_failure at_key =
-        tls_failure_at(failure, str_empty(certificate->key) ? "ssl_certificate" : "ssl_certificate_key", index);
+    struct tls_reporter at = tls_reporter_at(reporter, "ssl_certificate", index);
+    struct tls_reporter at_key =
+        tls_reporter_at(reporter, str_empty(certificate->key) ? "ssl_certificate" : "ssl_certificate_key", index);
     struct tls_file *files = calloc(2, sizeof(*files));
     STACK_OF(X509) *chain = NULL;
     EVP_PKEY *key = NULL;
-    bool good = files || tls_fail(failure, "out of memory");
+    bool good = files || tls_fail(reporter, "out of memory");
 
     if (files && tls_file_open(&files[0], server, certificate->certificate, &at))
         chain = read_chain(&files[0], &at);

@@ -102,7 +102,7 @@ static void set_client_hello_callback(struct tls_context *context)
 }
 
 static bool index_server_names(struct tls_context *context, struct tls_server *server, struct log *log,
-                               const struct tls_failure *failure)
+                               const struct tls_reporter *reporter)
 {
     for (size_t i = 0; i < server->settings->name_count; i++) {
         struct str name = server->settings->names[i];
@@ -113,33 +113,33 @@ static bool index_server_names(struct tls_context *context, struct tls_server *s
                       STR_ARG(name));
         else if (error == -EINVAL)
             return tls_fail(
-                failure, "\"" STR_FMT "\" is not a server name: a \"*\" may only be the first or the last label",
+                reporter, "\"" STR_FMT "\" is not a server name: a \"*\" may only be the first or the last label",
                 STR_ARG(name));
         else if (error < 0)
-            return tls_fail(failure, "out of memory");
+            return tls_fail(reporter, "out of memory");
     }
     return true;
 }
 
 static bool load_servers(struct tls_context *context, const struct tls_settings *servers, struct log *log,
-                         struct tls_failure *failure)
+                         struct tls_reporter *reporter)
 {
     bool good = true;
 
     context->method = tls_bio_method();
     if (!context->servers || !context->method)
-        return tls_fail(failure, "out of memory");
+        return tls_fail(reporter, "out of memory");
     context->tickets = &context->own_tickets;
     if (ticket_keys_rotate(&context->own_tickets) < 0)
-        return tls_fail(failure, "keys of session tickets cannot be generated: no random numbers are available");
+        return tls_fail(reporter, "keys of session tickets cannot be generated: no random numbers are available");
     for (size_t i = 0; i < context->count; i++) {
         struct tls_server *server = &context->servers[i];
         server->context = context;
         server->settings = &servers[i];
         context->accepts_early_data |= servers[i].early_data;
-        failure->fault.server = i;
-        good &= tls_server_load(server, log, failure);
-        good &= index_server_names(context, server, log, failure);
+        reporter->fault.server = i;
+        good &= tls_server_load(server, log, reporter);
+        good &= index_server_names(context, server, log, reporter);
         if (!context->default_server && servers[i].is_default)
             context->default_server = server;
     }
@@ -153,17 +153,17 @@ static bool load_servers(struct tls_context *context, const struct tls_settings 
 struct tls_context *tls_context_load(const struct tls_settings *servers, size_t count, struct log *log,
                                      tls_fault_report *report, void *owner)
 {
-    struct tls_failure failure = {report, owner, {.directive = ""}};
+    struct tls_reporter reporter = {report, owner, {.directive = ""}};
     struct tls_context *context = count ? calloc(1, sizeof(*context)) : NULL;
 
     if (!context) {
-        tls_fail(&failure, count ? "out of memory" : "no server is given");
+        tls_fail(&reporter, count ? "out of memory" : "no server is given");
         return NULL;
     }
     tls_names_init(&context->names);
     context->count = count;
     context->servers = calloc(count, sizeof(*context->servers));
-    bool good = load_servers(context, servers, log, &failure);
+    bool good = load_servers(context, servers, log, &reporter);
     ERR_clear_error();
     if (good)
         return context;
@@ -217,13 +217,13 @@ void tls_context_share(struct tls_context *context, const struct ticket_keys *ke
 bool tls_context_reload(struct tls_context *context, size_t number, const struct tls_files *files, struct log *log,
                        tls_fault_report *report, void *owner)
 {
-    const struct tls_failure failure = {report, owner, {.server = number, .directive = ""}};
+    const struct tls_reporter reporter = {report, owner, {.server = number, .directive = ""}};
     struct tls_server *server = &context->servers[number];
     struct tls_server old = *server, new = {.context = context,
                                             .settings = old.settings,
                                             .files = files,
                                             .previous = old.openssl};
-    bool good = tls_server_load(&new, log, &failure);
+    bool good = tls_server_load(&new, log, &reporter);
 
     new.files = NULL;
     new.previous = NULL;

@@ -11,7 +11,7 @@
 #include <strings.h>
 
 /* NULL after a reported fault. OpenSSL rejects weak parameters when they are set. */
-static EVP_PKEY *read_parameters(const struct tls_file *file, const struct tls_failure *failure)
+static EVP_PKEY *read_parameters(const struct tls_file *file, const struct tls_reporter *reporter)
 {
     BIO *reader = BIO_new_mem_buf(file->text, (int)file->length);
     EVP_PKEY *parameters = reader ? PEM_read_bio_Parameters(reader, NULL) : NULL;
@@ -22,36 +22,36 @@ static EVP_PKEY *read_parameters(const struct tls_file *file, const struct tls_f
     if (good && EVP_PKEY_get_bits(parameters) >= LIMIT_DH_BITS)
         return parameters;
     if (good)
-        tls_fail(failure, "the parameters in \"%s\" have %d bits\nat least %d are required: ssl_dhparam: auto",
+        tls_fail(reporter, "the parameters in \"%s\" have %d bits\nat least %d are required: ssl_dhparam: auto",
                  file->name, EVP_PKEY_get_bits(parameters), LIMIT_DH_BITS);
     else if (!tls_pem_contains(file, "DH PARAMETERS-----"))
-        tls_pem_report_missing(file, "parameters of Diffie-Hellman", "dhparam", failure);
+        tls_pem_report_missing(file, "parameters of Diffie-Hellman", "dhparam", reporter);
     else
-        tls_fail(failure, "the parameters in \"%s\" cannot be read\nwrite ssl_dhparam: auto, or generate parameters "
+        tls_fail(reporter, "the parameters in \"%s\" cannot be read\nwrite ssl_dhparam: auto, or generate parameters "
                           "with: openssl genpkey -genparam -algorithm DH -pkeyopt group:ffdhe2048",
                  file->name);
     EVP_PKEY_free(parameters);
     return NULL;
 }
 
-static bool load_parameters(struct tls_server *server, struct tls_file *file, const struct tls_failure *failure)
+static bool load_parameters(struct tls_server *server, struct tls_file *file, const struct tls_reporter *reporter)
 {
     EVP_PKEY *parameters = NULL;
 
-    if (tls_file_open(file, server, server->settings->dh_parameters, failure))
-        parameters = read_parameters(file, failure);
+    if (tls_file_open(file, server, server->settings->dh_parameters, reporter))
+        parameters = read_parameters(file, reporter);
     tls_file_finish(file);
     if (!parameters)
         return false;
     if (SSL_CTX_set0_tmp_dh_pkey(server->openssl, parameters) == 1)
         return true;
     EVP_PKEY_free(parameters);
-    return tls_fail(failure, "the parameters in \"%s\" cannot be used: %s", file->name, tls_openssl_reason());
+    return tls_fail(reporter, "the parameters in \"%s\" cannot be used: %s", file->name, tls_openssl_reason());
 }
 
-bool tls_dh_set(struct tls_server *server, const struct tls_failure *failure)
+bool tls_dh_set(struct tls_server *server, const struct tls_reporter *reporter)
 {
-    struct tls_failure at = tls_failure_at(failure, "ssl_dhparam", 0);
+    struct tls_reporter at = tls_reporter_at(reporter, "ssl_dhparam", 0);
     struct str named = server->settings->dh_parameters;
     struct tls_file *file;
     bool good;
@@ -83,11 +83,11 @@ static const struct {
     {"ClientCAFile", "use ssl_client_certificate"},
 };
 
-static bool is_refused(const char *name, const struct tls_failure *failure)
+static bool is_refused(const char *name, const struct tls_reporter *reporter)
 {
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
         if (strcasecmp(name, refused[i].name) == 0) {
-            tls_fail(failure, "ssl_conf_command: \"%s\" is not allowed here\n%s", name, refused[i].hint);
+            tls_fail(reporter, "ssl_conf_command: \"%s\" is not allowed here\n%s", name, refused[i].hint);
             return true;
         }
     }
@@ -96,22 +96,22 @@ static bool is_refused(const char *name, const struct tls_failure *failure)
 
 /* SSL_CONF_cmd(3): 2: both words were used; -2: unknown command. */
 static bool run_command(struct tls_server *server, SSL_CONF_CTX *conf, const char *name, const char *value,
-                        const struct tls_failure *failure)
+                        const struct tls_reporter *reporter)
 {
     int result;
 
-    if (is_refused(name, failure))
+    if (is_refused(name, reporter))
         return false;
     result = SSL_CONF_cmd(conf, name, value);
     if (result == -2) {
         ERR_clear_error();
-        return tls_fail(failure, "ssl_conf_command: OpenSSL has no command \"%s\" for servers\n"
+        return tls_fail(reporter, "ssl_conf_command: OpenSSL has no command \"%s\" for servers\n"
                                  "man SSL_CONF_cmd lists them, under \"configuration file commands\"",
                         name);
     }
     if (result != 2) {
         ERR_clear_error(); /* "bad value", worded differently by each version */
-        return tls_fail(failure, "ssl_conf_command: OpenSSL rejects \"%s\" for %s\n"
+        return tls_fail(reporter, "ssl_conf_command: OpenSSL rejects \"%s\" for %s\n"
                                  "see man SSL_CONF_cmd",
                         value, name);
     }
@@ -120,14 +120,14 @@ static bool run_command(struct tls_server *server, SSL_CONF_CTX *conf, const cha
     /* Sessions switched here by SNI apply the groups again. */
     free(server->groups);
     server->groups = strdup(value);
-    return server->groups || tls_fail(failure, "out of memory");
+    return server->groups || tls_fail(reporter, "out of memory");
 }
 
 static bool run_one(struct tls_server *server, SSL_CONF_CTX *conf, size_t index,
-                    const struct tls_failure *failure)
+                    const struct tls_reporter *reporter)
 {
     const struct tls_command *command = &server->settings->commands[index];
-    struct tls_failure at = tls_failure_at(failure, "ssl_conf_command", index);
+    struct tls_reporter at = tls_reporter_at(reporter, "ssl_conf_command", index);
     char *name = strndup(command->name.data, command->name.length);
     char *value = strndup(command->value.data, command->value.length);
     bool good = name && value ? run_command(server, conf, name, value, &at) : tls_fail(&at, "out of memory");
@@ -141,9 +141,9 @@ static bool run_one(struct tls_server *server, SSL_CONF_CTX *conf, size_t index,
  * Keys are taken from OpenSSL, which must not renegotiate then; versions before TLS 1.2 are not supported by the
  * record layer.
  */
-static bool keep_required_options(struct tls_server *server, const struct tls_failure *failure)
+static bool keep_required_options(struct tls_server *server, const struct tls_reporter *reporter)
 {
-    struct tls_failure at = tls_failure_at(failure, "ssl_conf_command", 0);
+    struct tls_reporter at = tls_reporter_at(reporter, "ssl_conf_command", 0);
 
     SSL_CTX_clear_options(server->openssl, SSL_OP_ALLOW_CLIENT_RENEGOTIATION);
     SSL_CTX_set_options(server->openssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_ENABLE_KTLS);
@@ -152,7 +152,7 @@ static bool keep_required_options(struct tls_server *server, const struct tls_fa
                          "write ssl_protocols: TLSv1.2 TLSv1.3");
 }
 
-bool tls_commands_set(struct tls_server *server, const struct tls_failure *failure)
+bool tls_commands_set(struct tls_server *server, const struct tls_reporter *reporter)
 {
     SSL_CONF_CTX *conf;
     bool good = true;
@@ -161,13 +161,13 @@ bool tls_commands_set(struct tls_server *server, const struct tls_failure *failu
         return true;
     conf = SSL_CONF_CTX_new();
     if (!conf)
-        return tls_fail(failure, "out of memory");
+        return tls_fail(reporter, "out of memory");
     SSL_CONF_CTX_set_flags(conf, SSL_CONF_FLAG_FILE | SSL_CONF_FLAG_SERVER | SSL_CONF_FLAG_SHOW_ERRORS);
     SSL_CONF_CTX_set_ssl_ctx(conf, server->openssl);
     for (size_t i = 0; i < server->settings->command_count; i++)
-        good &= run_one(server, conf, i, failure);
+        good &= run_one(server, conf, i, reporter);
     if (good && SSL_CONF_CTX_finish(conf) != 1)
-        good = tls_fail(failure, "ssl_conf_command: %s", tls_openssl_reason());
+        good = tls_fail(reporter, "ssl_conf_command: %s", tls_openssl_reason());
     SSL_CONF_CTX_free(conf);
-    return good && keep_required_options(server, failure);
+    return good && keep_required_options(server, reporter);
 }

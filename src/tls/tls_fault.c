@@ -12,18 +12,18 @@
 /* Room for two paths and the text around them. */
 enum { FAULT_TEXT = 2 * PATH_MAX + 512 };
 
-struct tls_failure tls_failure_at(const struct tls_failure *failure, const char *directive, size_t index)
+struct tls_reporter tls_reporter_at(const struct tls_reporter *reporter, const char *directive, size_t index)
 {
-    struct tls_failure at = *failure;
+    struct tls_reporter at = *reporter;
 
     at.fault.directive = directive;
     at.fault.index = index;
     return at;
 }
 
-bool tls_fail(const struct tls_failure *failure, const char *format, ...)
+bool tls_fail(const struct tls_reporter *reporter, const char *format, ...)
 {
-    struct tls_fault fault = failure->fault;
+    struct tls_fault fault = reporter->fault;
     char text[FAULT_TEXT];
     char *hint;
     va_list args;
@@ -36,7 +36,7 @@ bool tls_fail(const struct tls_failure *failure, const char *format, ...)
         *hint++ = '\0';
     fault.text = text;
     fault.hint = hint ? hint : "";
-    failure->report(failure->owner, &fault);
+    reporter->report(reporter->owner, &fault);
     return false;
 }
 

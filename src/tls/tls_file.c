@@ -149,7 +149,7 @@ static bool is_not_issued(const struct tls_settings *settings, size_t index, str
 bool tls_files_read(const struct tls_settings *settings, struct tls_files *out_files, tls_fault_report *report,
                     void *owner)
 {
-    const struct tls_failure failure = {report, owner, {.directive = ""}};
+    const struct tls_reporter reporter = {report, owner, {.directive = ""}};
     const struct tls_server unloaded_server = {.settings = settings};
     size_t count = count_files(settings);
     struct tls_file *each = calloc(count, sizeof(*each));
@@ -158,15 +158,15 @@ bool tls_files_read(const struct tls_settings *settings, struct tls_files *out_f
     bool good = true;
 
     if (!each)
-        return tls_fail(&failure, "out of memory");
+        return tls_fail(&reporter, "out of memory");
     for (size_t i = 0; file_at(settings, i, &name, &directive); i++) {
-        struct tls_failure at = tls_failure_at(&failure, directive, 0);
+        struct tls_reporter at = tls_reporter_at(&reporter, directive, 0);
 
         good &= str_empty(name) || is_not_issued(settings, i, name) ||
                 tls_file_open(&each[i], &unloaded_server, name, &at);
     }
     if (good && !concatenate_files(each, count, out_files))
-        good = tls_fail(&failure, "out of memory");
+        good = tls_fail(&reporter, "out of memory");
     for (size_t i = 0; i < count; i++)
         tls_file_finish(&each[i]);
     free(each);
@@ -216,34 +216,34 @@ bool tls_certificate_absent(const struct tls_server *server, const struct tls_ce
 }
 
 static bool store_read(struct tls_file *file, const struct tls_server *server,
-                       const struct tls_failure *failure)
+                       const struct tls_reporter *reporter)
 {
     struct str text;
 
     if (!find_file(server, str_from(file->name), &text) || text.length > LIMIT_PEM_FILE)
-        return tls_fail(failure, "\"%s\" was not read", file->name);
+        return tls_fail(reporter, "\"%s\" was not read", file->name);
     file->text = OPENSSL_malloc(LIMIT_PEM_FILE + 1);
     if (!file->text)
-        return tls_fail(failure, "out of memory");
+        return tls_fail(reporter, "out of memory");
     memcpy(file->text, text.data, text.length);
     file->length = text.length;
     return true;
 }
 
 bool tls_file_open(struct tls_file *file, const struct tls_server *server, struct str name,
-                   const struct tls_failure *failure)
+                   const struct tls_reporter *reporter)
 {
     file->text = NULL;
     file->length = 0;
     if (name.length >= sizeof(file->name))
-        return tls_fail(failure, "the file name \"%.64s...\" is too long", name.data);
+        return tls_fail(reporter, "the file name \"%.64s...\" is too long", name.data);
     memcpy(file->name, name.data, name.length);
     file->name[name.length] = '\0';
     if (server->files)
-        return store_read(file, server, failure);
+        return store_read(file, server, reporter);
     FILE *stream = fopen(file->name, "rbe");
     if (!stream)
-        return tls_fail(failure, "\"%s\" cannot be opened: %s%s", file->name, strerror(errno),
+        return tls_fail(reporter, "\"%s\" cannot be opened: %s%s", file->name, strerror(errno),
                         errno == ENOENT ? RELATIVE_HINT : "");
     setbuf(stream, NULL); /* no second copy of a key */
     file->text = OPENSSL_malloc(LIMIT_PEM_FILE + 1);
@@ -253,9 +253,9 @@ bool tls_file_open(struct tls_file *file, const struct tls_server *server, struc
     int error = file->text ? errno : ENOMEM;
     fclose(stream);
     if (failed)
-        return tls_fail(failure, "\"%s\" cannot be read: %s", file->name, strerror(error));
+        return tls_fail(reporter, "\"%s\" cannot be read: %s", file->name, strerror(error));
     if (file->length > LIMIT_PEM_FILE)
-        return tls_fail(failure, "\"%s\" is too large for a PEM file (more than %d bytes)", file->name,
+        return tls_fail(reporter, "\"%s\" is too large for a PEM file (more than %d bytes)", file->name,
                         LIMIT_PEM_FILE);
     return true;
 }

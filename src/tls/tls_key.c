@@ -31,7 +31,7 @@ static EVP_PKEY *read_with(const struct tls_file *file, struct str *password)
 
 /* Tries the pass phrases in order. */
 static EVP_PKEY *open_key(const struct tls_file *file, const struct tls_file *passwords,
-                          const struct tls_failure *failure)
+                          const struct tls_reporter *reporter)
 {
     struct str rest = str_of(passwords->text, passwords->length);
     EVP_PKEY *key = NULL;
@@ -45,7 +45,7 @@ static EVP_PKEY *open_key(const struct tls_file *file, const struct tls_file *pa
     }
     ERR_clear_error();
     if (!key)
-        tls_fail(failure,
+        tls_fail(reporter,
                  "no pass phrase in \"%s\" opens the key \"%s\"\n"
                  "one a line, of at most %d bytes; try one with: openssl pkey -noout -in %s",
                  passwords->name, file->name, PEM_BUFSIZE, file->name);
@@ -53,19 +53,19 @@ static EVP_PKEY *open_key(const struct tls_file *file, const struct tls_file *pa
 }
 
 EVP_PKEY *tls_key_read(const struct tls_file *file, const struct tls_file *passwords,
-                       const struct tls_failure *failure)
+                       const struct tls_reporter *reporter)
 {
     EVP_PKEY *key;
 
     if (!tls_pem_contains(file, "PRIVATE KEY-----")) {
-        tls_pem_report_missing(file, "private key", "pkey", failure);
+        tls_pem_report_missing(file, "private key", "pkey", reporter);
         return NULL;
     }
     if (tls_pem_contains(file, "-----BEGIN ENCRYPTED PRIVATE KEY-----") ||
         tls_pem_contains(file, "Proc-Type: 4,ENCRYPTED")) {
         if (passwords)
-            return open_key(file, passwords, failure);
-        tls_fail(failure,
+            return open_key(file, passwords, reporter);
+        tls_fail(reporter,
                  "the key \"%s\" is encrypted\nname a file with its pass phrase: ssl_password_file; or decrypt "
                  "it with: openssl pkey -in %s -out NEW.key, and give NEW.key",
                  file->name, file->name);
@@ -73,6 +73,6 @@ EVP_PKEY *tls_key_read(const struct tls_file *file, const struct tls_file *passw
     }
     key = read_with(file, NULL);
     if (!key)
-        tls_fail(failure, "the private key in \"%s\" cannot be read: %s", file->name, tls_openssl_reason());
+        tls_fail(reporter, "the private key in \"%s\" cannot be read: %s", file->name, tls_openssl_reason());
     return key;
 }

@@ -172,7 +172,7 @@ static void log_fingerprint(X509 *certificate, const struct tls_settings *settin
               STR_ARG(name), text);
 }
 
-bool tls_self_signed_make(struct tls_server *server, struct log *log, const struct tls_failure *failure)
+bool tls_self_signed_make(struct tls_server *server, struct log *log, const struct tls_reporter *reporter)
 {
     EVP_PKEY *key = EVP_EC_gen("P-256");
     X509 *certificate = key ? create_certificate(key, server->settings) : NULL;
@@ -181,7 +181,7 @@ bool tls_self_signed_make(struct tls_server *server, struct log *log, const stru
     if (good)
         log_fingerprint(certificate, server->settings, log);
     else
-        tls_fail(failure, "a self-signed certificate cannot be generated: %s", tls_openssl_reason());
+        tls_fail(reporter, "a self-signed certificate cannot be generated: %s", tls_openssl_reason());
     X509_free(certificate);
     EVP_PKEY_free(key);
     return good;

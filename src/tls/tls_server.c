@@ -46,12 +46,12 @@ static int protocol_chosen(SSL *ssl, const unsigned char **out, unsigned char *o
     return SSL_TLSEXT_ERR_OK;
 }
 
-static bool set_alpn(struct tls_server *server, const struct tls_failure *failure)
+static bool set_alpn(struct tls_server *server, const struct tls_reporter *reporter)
 {
     const struct str usual[] = {STR("h2"), STR("http/1.1"), STR("http/1.0")};
     const struct str *names = server->settings->alpn;
     size_t count = server->settings->alpn_count, length = 0;
-    struct tls_failure at = tls_failure_at(failure, "ssl_alpn", 0);
+    struct tls_reporter at = tls_reporter_at(reporter, "ssl_alpn", 0);
 
     if (!names) {
         names = server->settings->http2 ? usual : usual + 1;
@@ -66,7 +66,7 @@ static bool set_alpn(struct tls_server *server, const struct tls_failure *failur
     }
     unsigned char *list = malloc(length), *next = list;
     if (!list)
-        return tls_fail(failure, "out of memory");
+        return tls_fail(reporter, "out of memory");
     for (size_t i = 0; i < count; i++) {
         *next++ = (unsigned char)names[i].length;
         memcpy(next, names[i].data, names[i].length);
@@ -78,7 +78,7 @@ static bool set_alpn(struct tls_server *server, const struct tls_failure *failur
     return true;
 }
 
-static bool set_protocols(struct tls_server *server, const struct tls_failure *failure)
+static bool set_protocols(struct tls_server *server, const struct tls_reporter *reporter)
 {
     unsigned protocols = server->settings->protocols;
     int min = protocols == TLS_PROTOCOL_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION;
@@ -87,7 +87,7 @@ static bool set_protocols(struct tls_server *server, const struct tls_failure *f
     if (SSL_CTX_set_min_proto_version(server->openssl, min) == 1 &&
         SSL_CTX_set_max_proto_version(server->openssl, max) == 1)
         return true;
-    return tls_fail(failure, "ssl_protocols cannot be set: %s", tls_openssl_reason());
+    return tls_fail(reporter, "ssl_protocols cannot be set: %s", tls_openssl_reason());
 }
 
 struct list_setting {
@@ -98,13 +98,13 @@ struct list_setting {
 
 /* Calls an OpenSSL setter that takes a list as text. */
 static bool set_list(SSL_CTX *openssl, const struct list_setting *setting, struct str list,
-                     const struct tls_failure *failure)
+                     const struct tls_reporter *reporter)
 {
-    struct tls_failure at = tls_failure_at(failure, setting->directive, 0);
+    struct tls_reporter at = tls_reporter_at(reporter, setting->directive, 0);
     char *text = strndup(list.data, list.length);
 
     if (!text)
-        return tls_fail(failure, "out of memory");
+        return tls_fail(reporter, "out of memory");
     bool good = setting->set(openssl, text) == 1;
     free(text);
     if (!good)
@@ -113,7 +113,7 @@ static bool set_list(SSL_CTX *openssl, const struct list_setting *setting, struc
     return true;
 }
 
-static bool set_ciphers(struct tls_server *server, const struct tls_failure *failure)
+static bool set_ciphers(struct tls_server *server, const struct tls_reporter *reporter)
 {
     const struct tls_settings *settings = server->settings;
     struct str ciphers = str_empty(settings->ciphers) ? STR(TLS_CIPHERS_DEFAULT) : settings->ciphers;
@@ -126,9 +126,9 @@ static bool set_ciphers(struct tls_server *server, const struct tls_failure *fai
         "ssl_ciphersuites"};
     static const struct list_setting new = {"ssl_ciphersuites", SSL_CTX_set_ciphersuites,
                                             "openssl ciphers -v -s -tls1_3 lists the available ones"};
-    bool good = set_list(server->openssl, &old, ciphers, failure);
+    bool good = set_list(server->openssl, &old, ciphers, reporter);
 
-    return set_list(server->openssl, &new, suites, failure) && good;
+    return set_list(server->openssl, &new, suites, reporter) && good;
 }
 
 static int set_groups_text(SSL_CTX *openssl, const char *groups)
@@ -168,7 +168,7 @@ static char *known_groups(struct str list)
     return known;
 }
 
-static bool set_curves(struct tls_server *server, const struct tls_failure *failure)
+static bool set_curves(struct tls_server *server, const struct tls_reporter *reporter)
 {
     static const struct list_setting setting = {"ssl_ecdh_curve", set_groups_text,
                                                 "for example X25519:prime256v1; auto selects OpenSSL's default list"};
@@ -178,8 +178,8 @@ static bool set_curves(struct tls_server *server, const struct tls_failure *fail
         return true;
     server->groups = known_groups(curves);
     if (!server->groups)
-        return tls_fail(failure, "out of memory");
-    return set_list(server->openssl, &setting, str_from(server->groups), failure);
+        return tls_fail(reporter, "out of memory");
+    return set_list(server->openssl, &setting, str_from(server->groups), reporter);
 }
 
 static void set_options(struct tls_server *server)
@@ -197,7 +197,7 @@ static void set_options(struct tls_server *server)
  * The session id context is a digest of the certificate and of all settings that verify clients: a ticket of one
  * virtual server resumes no session of another.
  */
-static bool set_session_context(struct tls_server *server, const struct tls_failure *failure)
+static bool set_session_context(struct tls_server *server, const struct tls_reporter *reporter)
 {
     unsigned char digest[EVP_MAX_MD_SIZE], leaf[EVP_MAX_MD_SIZE];
     unsigned length = 0, leaf_length = 0;
@@ -210,11 +210,11 @@ static bool set_session_context(struct tls_server *server, const struct tls_fail
         EVP_DigestFinal_ex(server->digest, digest, &length) == 1 &&
         SSL_CTX_set_session_id_context(server->openssl, digest, length) == 1)
         return true;
-    return tls_fail(failure, "the session context cannot be set: %s", tls_openssl_reason());
+    return tls_fail(reporter, "the session context cannot be set: %s", tls_openssl_reason());
 }
 
 /* A reload keeps a generated certificate, and a certificate whose file was removed. */
-static bool store_self_signed(struct tls_server *server, const struct tls_failure *failure)
+static bool store_self_signed(struct tls_server *server, const struct tls_reporter *reporter)
 {
     STACK_OF(X509) *chain = NULL; /* only of a certificate from a file that was removed */
 
@@ -222,23 +222,23 @@ static bool store_self_signed(struct tls_server *server, const struct tls_failur
         SSL_CTX_use_cert_and_key(server->openssl, SSL_CTX_get0_certificate(server->previous),
                                  SSL_CTX_get0_privatekey(server->previous), chain, 1) == 1)
         return true;
-    return tls_fail(failure, "the former certificate cannot be stored: %s", tls_openssl_reason());
+    return tls_fail(reporter, "the former certificate cannot be stored: %s", tls_openssl_reason());
 }
 
-static bool make_self_signed(struct tls_server *server, struct log *log, const struct tls_failure *failure)
+static bool make_self_signed(struct tls_server *server, struct log *log, const struct tls_reporter *reporter)
 {
-    return server->previous ? store_self_signed(server, failure) : tls_self_signed_make(server, log, failure);
+    return server->previous ? store_self_signed(server, reporter) : tls_self_signed_make(server, log, reporter);
 }
 
-static bool load_passwords(struct tls_server *server, const struct tls_failure *failure)
+static bool load_passwords(struct tls_server *server, const struct tls_reporter *reporter)
 {
-    struct tls_failure at = tls_failure_at(failure, "ssl_password_file", 0);
+    struct tls_reporter at = tls_reporter_at(reporter, "ssl_password_file", 0);
 
     if (str_empty(server->settings->passwords))
         return true;
     server->passwords = calloc(1, sizeof(*server->passwords));
     if (!server->passwords)
-        return tls_fail(failure, "out of memory");
+        return tls_fail(reporter, "out of memory");
     return tls_file_open(server->passwords, server, server->settings->passwords, &at);
 }
 
@@ -250,45 +250,45 @@ static void wipe_passwords(struct tls_server *server)
     server->passwords = NULL;
 }
 
-static bool load_certificates(struct tls_server *server, struct log *log, const struct tls_failure *failure)
+static bool load_certificates(struct tls_server *server, struct log *log, const struct tls_reporter *reporter)
 {
     const struct tls_settings *settings = server->settings;
-    bool good = load_passwords(server, failure);
+    bool good = load_passwords(server, reporter);
 
     if (settings->certificate_count == 0 && settings->reject)
         return good;
     if (settings->certificate_count == 0)
-        return tls_fail(failure, "no ssl_certificate is given\nuse a PEM file, or self-signed");
+        return tls_fail(reporter, "no ssl_certificate is given\nuse a PEM file, or self-signed");
     for (size_t i = 0; i < settings->certificate_count; i++) {
         bool self_signed = str_equal(settings->certificates[i].certificate, STR("self-signed")) ||
                            tls_certificate_absent(server, &settings->certificates[i]);
 
-        good &= self_signed ? make_self_signed(server, log, failure)
-                            : tls_certificate_load(server, &settings->certificates[i], i, log, failure);
+        good &= self_signed ? make_self_signed(server, log, reporter)
+                            : tls_certificate_load(server, &settings->certificates[i], i, log, reporter);
     }
     return good;
 }
 
-bool tls_server_load(struct tls_server *server, struct log *log, const struct tls_failure *failure)
+bool tls_server_load(struct tls_server *server, struct log *log, const struct tls_reporter *reporter)
 {
     server->openssl = SSL_CTX_new(TLS_server_method());
     server->digest = EVP_MD_CTX_new();
     if (!server->openssl || !server->digest || EVP_DigestInit_ex(server->digest, EVP_sha256(), NULL) != 1)
-        return tls_fail(failure, "OpenSSL: %s", tls_openssl_reason());
+        return tls_fail(reporter, "OpenSSL: %s", tls_openssl_reason());
     set_options(server);
     /* Runs all loaders, so that every fault is reported. */
-    bool good = tls_tickets_set(server, failure);
-    good &= set_protocols(server, failure);
-    good &= set_ciphers(server, failure);
-    good &= set_curves(server, failure);
-    good &= tls_dh_set(server, failure);
-    good &= tls_commands_set(server, failure);
-    good &= set_alpn(server, failure);
+    bool good = tls_tickets_set(server, reporter);
+    good &= set_protocols(server, reporter);
+    good &= set_ciphers(server, reporter);
+    good &= set_curves(server, reporter);
+    good &= tls_dh_set(server, reporter);
+    good &= tls_commands_set(server, reporter);
+    good &= set_alpn(server, reporter);
     tls_early_set(server);
-    good &= tls_verify_set(server, failure);
-    good &= load_certificates(server, log, failure);
+    good &= tls_verify_set(server, reporter);
+    good &= load_certificates(server, log, reporter);
     wipe_passwords(server);
-    good = good && set_session_context(server, failure);
+    good = good && set_session_context(server, reporter);
     EVP_MD_CTX_free(server->digest);
     server->digest = NULL;
     return good;

@@ -44,7 +44,7 @@ struct tls_context {
 };
 
 /* Loads the settings: tls_server.c. False after all faults were reported; it must be finished in either case. */
-MUST_CHECK bool tls_server_load(struct tls_server *server, struct log *log, const struct tls_failure *failure);
+MUST_CHECK bool tls_server_load(struct tls_server *server, struct log *log, const struct tls_reporter *reporter);
 /* Frees what it owns. Accepts a zeroed one. */
 void tls_server_finish(struct tls_server *server);
 
@@ -60,7 +60,7 @@ struct tls_file {
  * finished in either case.
  */
 MUST_CHECK bool tls_file_open(struct tls_file *file, const struct tls_server *server, struct str name,
-                              const struct tls_failure *failure);
+                              const struct tls_reporter *reporter);
 /* Accepts a zeroed one. */
 void tls_file_finish(struct tls_file *file);
 
@@ -68,7 +68,7 @@ void tls_file_finish(struct tls_file *file);
 bool tls_certificate_absent(const struct tls_server *server, const struct tls_certificate *certificate);
 
 /* Configures session tickets: tls_tickets.c. False after a reported fault. */
-MUST_CHECK bool tls_tickets_set(struct tls_server *server, const struct tls_failure *failure);
+MUST_CHECK bool tls_tickets_set(struct tls_server *server, const struct tls_reporter *reporter);
 
 /* Configures the session cache: tls_session_cache.c. */
 void tls_session_cache_enable(struct tls_server *server);
@@ -82,11 +82,11 @@ void tls_session_cache_set_context(struct tls_context *context, struct tls_serve
 void tls_early_set(struct tls_server *server);
 
 /* Configures Diffie-Hellman parameters (TLS 1.2) and SSL_CONF commands: tls_extra.c. False after a reported fault. */
-MUST_CHECK bool tls_dh_set(struct tls_server *server, const struct tls_failure *failure);
-MUST_CHECK bool tls_commands_set(struct tls_server *server, const struct tls_failure *failure);
+MUST_CHECK bool tls_dh_set(struct tls_server *server, const struct tls_reporter *reporter);
+MUST_CHECK bool tls_commands_set(struct tls_server *server, const struct tls_reporter *reporter);
 
 /* Configures client certificates: tls_verify.c. False after a reported fault. */
-MUST_CHECK bool tls_verify_set(struct tls_server *server, const struct tls_failure *failure);
+MUST_CHECK bool tls_verify_set(struct tls_server *server, const struct tls_reporter *reporter);
 /* True if a session with this data in `appdata` (NULL: none) may be resumed at the server. */
 bool tls_verify_resumes(const struct tls_server *server, SSL_SESSION *resumed, const struct ticket_appdata *appdata);
 
@@ -95,21 +95,21 @@ int tls_password_refused(char *into, int size, int writing, void *unused);
 /* True if the file contains `words`; used for the fault text of a PEM file without the expected object. */
 bool tls_pem_contains(const struct tls_file *file, const char *words);
 /* Reports that the file has no `what`; `tool` is the openssl command that converts one. Returns false. */
-bool tls_pem_report_missing(const struct tls_file *file, const char *what, const char *tool, const struct tls_failure *failure);
+bool tls_pem_report_missing(const struct tls_file *file, const char *what, const char *tool, const struct tls_reporter *reporter);
 
 /*
  * Reads the key of a PEM file, encrypted or not: tls_key.c. Freed by the caller; NULL after a reported fault.
  * `passwords` NULL: none.
  */
 MUST_CHECK EVP_PKEY *tls_key_read(const struct tls_file *file, const struct tls_file *passwords,
-                                  const struct tls_failure *failure);
+                                  const struct tls_reporter *reporter);
 
 /* Loads one chain and key into the server's SSL_CTX: tls_certificate.c. False after all faults were reported. */
 MUST_CHECK bool tls_certificate_load(struct tls_server *server, const struct tls_certificate *certificate,
-                                     size_t index, struct log *log, const struct tls_failure *failure);
+                                     size_t index, struct log *log, const struct tls_reporter *reporter);
 
 /* Generates a certificate for the server's names and logs it: tls_self_signed.c. False after a reported fault. */
 MUST_CHECK bool tls_self_signed_make(struct tls_server *server, struct log *log,
-                                     const struct tls_failure *failure);
+                                     const struct tls_reporter *reporter);
 
 #endif

@@ -101,7 +101,7 @@ static SSL_TICKET_RETURN ticket_opened(SSL *ssl, SSL_SESSION *resumed, const uns
     return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }
 
-static bool load_keys(struct tls_server *server, const struct tls_failure *failure)
+static bool load_keys(struct tls_server *server, const struct tls_reporter *reporter)
 {
     const struct tls_settings *settings = server->settings;
     bool good = true;
@@ -110,10 +110,10 @@ static bool load_keys(struct tls_server *server, const struct tls_failure *failu
         return true;
     server->ticket_keys = OPENSSL_zalloc(settings->ticket_key_count * sizeof(*server->ticket_keys));
     if (!server->ticket_keys)
-        return tls_fail(failure, "out of memory");
+        return tls_fail(reporter, "out of memory");
     server->ticket_key_count = settings->ticket_key_count;
     for (size_t i = 0; i < settings->ticket_key_count; i++) {
-        struct tls_failure at = tls_failure_at(failure, "ssl_session_ticket_key", i);
+        struct tls_reporter at = tls_reporter_at(reporter, "ssl_session_ticket_key", i);
         struct tls_file file = {0};
 
         if (!tls_file_open(&file, server, settings->ticket_keys[i], &at))
@@ -132,7 +132,7 @@ static bool load_keys(struct tls_server *server, const struct tls_failure *failu
  * Issues one ticket per handshake instead of OpenSSL's two: resumption issues the next one, and creating a ticket costs
  * as much as all of sluice's own handshake code.
  */
-bool tls_tickets_set(struct tls_server *server, const struct tls_failure *failure)
+bool tls_tickets_set(struct tls_server *server, const struct tls_reporter *reporter)
 {
     SSL_CTX *openssl = server->openssl;
 
@@ -142,6 +142,6 @@ bool tls_tickets_set(struct tls_server *server, const struct tls_failure *failur
     SSL_CTX_set_num_tickets(openssl, server->settings->session_tickets || server->settings->store ? 1 : 0);
     if (SSL_CTX_set_tlsext_ticket_key_evp_cb(openssl, key_chosen) != 1 ||
         SSL_CTX_set_session_ticket_cb(openssl, ticket_made, ticket_opened, NULL) != 1)
-        return tls_fail(failure, "session tickets cannot be set up: %s", tls_openssl_reason());
-    return load_keys(server, failure);
+        return tls_fail(reporter, "session tickets cannot be set up: %s", tls_openssl_reason());
+    return load_keys(server, reporter);
 }

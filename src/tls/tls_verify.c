@@ -96,9 +96,9 @@ static bool add_list(struct tls_server *server, X509_CRL *list)
 
 /* Reads the items of a PEM file; a session verified with other contents of the file is not resumed. */
 static bool read_items(struct tls_server *server, const char *directive, struct str path,
-                       const struct tls_failure *failure)
+                       const struct tls_reporter *reporter)
 {
-    struct tls_failure at = tls_failure_at(failure, directive, 0);
+    struct tls_reporter at = tls_reporter_at(reporter, directive, 0);
     bool lists = strcmp(directive, "ssl_crl") == 0, named = strcmp(directive, "ssl_client_certificate") == 0;
     struct tls_file file = {0};
     bool good = tls_file_open(&file, server, path, &at) &&
@@ -131,7 +131,7 @@ static bool read_items(struct tls_server *server, const char *directive, struct 
     return good;
 }
 
-bool tls_verify_set(struct tls_server *server, const struct tls_failure *failure)
+bool tls_verify_set(struct tls_server *server, const struct tls_reporter *reporter)
 {
     const struct tls_client_verify *client = &server->settings->client;
     SSL_CTX *openssl = server->openssl;
@@ -139,17 +139,17 @@ bool tls_verify_set(struct tls_server *server, const struct tls_failure *failure
     bool good = EVP_DigestUpdate(server->digest, terms, sizeof(terms)) == 1;
 
     if (client->verify == TLS_VERIFY_OFF)
-        return good || tls_fail(failure, "out of memory");
+        return good || tls_fail(reporter, "out of memory");
     SSL_CTX_set_verify(openssl, SSL_VERIFY_PEER, NULL);
     SSL_CTX_set_verify_depth(openssl, (int)client->depth);
     SSL_CTX_set_cert_verify_callback(openssl, certificate_verified, NULL);
     if (!str_empty(client->client_ca))
-        good &= read_items(server, "ssl_client_certificate", client->client_ca, failure);
+        good &= read_items(server, "ssl_client_certificate", client->client_ca, reporter);
     if (!str_empty(client->trusted))
-        good &= read_items(server, "ssl_trusted_certificate", client->trusted, failure);
+        good &= read_items(server, "ssl_trusted_certificate", client->trusted, reporter);
     if (str_empty(client->crl))
         return good;
-    good &= read_items(server, "ssl_crl", client->crl, failure);
+    good &= read_items(server, "ssl_crl", client->crl, reporter);
     X509_STORE_set_flags(SSL_CTX_get_cert_store(openssl), X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
     return good;
 }
