@@ -47,7 +47,7 @@ static int set_upstream_tls(struct gateway_request *p)
 {
     const struct gateway_conf *conf = p->conf;
 
-    p->upstream.tls.from = upstream_bind_address(&conf->bind);
+    p->upstream.tls.local_address = upstream_bind_address(&conf->bind);
     if (!p->target.https)
         return 0;
     p->upstream.tls.context = upstream_pool_tls(worker_upstreams(exchange_worker(p->x)), &conf->ssl);

@@ -274,7 +274,7 @@ static int open_parts(struct worker *worker, const struct worker_start *start)
                                              worker->shared->upstreams, start->shared_index);
     if (!worker->upstreams)
         return -ENOMEM;
-    upstream_pool_count(worker->upstreams, &worker->counters->upstream_wires);
+    upstream_pool_set_counters(worker->upstreams, &worker->counters->upstream_wires);
     file_cache_count(worker->files, &worker->counters->files);
     if (start->number == 0)
         directories_check(worker->configuration, start->identity ? start->identity->name : "the server's user",

@@ -216,7 +216,7 @@ static int connect_to_server(struct stream *stream)
     int error = add_stream_attempt(stream);
 
     stream->tls.proxy_header = make_proxy_header(stream);
-    stream->tls.from = upstream_bind_address(&stream->conf->bind);
+    stream->tls.local_address = upstream_bind_address(&stream->conf->bind);
     stream->tries++;
     if (error < 0)
         return error;

@@ -53,7 +53,7 @@ static double load_of(const struct upstream_peer *peer)
  * Smooth weighted round robin: the share of each peer grows by its weight, and that of the selected peer is reduced by
  * the sum of weights. Peers with a higher load than `max` are skipped.
  */
-static struct upstream_peer *next_in_turn(struct upstream_group *group, const struct upstream_choice *choice,
+static struct upstream_peer *choose_round_robin(struct upstream_group *group, const struct upstream_choice *choice,
                                           bool backup, double max)
 {
     struct upstream_peer *best = NULL;
@@ -66,15 +66,15 @@ static struct upstream_peer *next_in_turn(struct upstream_group *group, const st
         if (!is_eligible(peer, choice, backup) || load_of(peer) > max)
             continue;
         weight = (int64_t)upstream_peer_weight(peer);
-        peer->share += weight;
+        peer->current_weight += weight;
         total += weight;
         if (peer->effective_weight < peer->weight)
             peer->effective_weight++;
-        if (!best || peer->share > best->share)
+        if (!best || peer->current_weight > best->current_weight)
             best = peer;
     }
     if (best)
-        best->share -= total;
+        best->current_weight -= total;
     return best;
 }
 
@@ -82,7 +82,7 @@ static struct upstream_peer *next_in_turn(struct upstream_group *group, const st
  * The peer with the least load; round robin among equal ones. Other workers change the counters meanwhile, so that the
  * second pass may find no peer with the minimum of the first.
  */
-static struct upstream_peer *least_busy(struct upstream_group *group, const struct upstream_choice *choice,
+static struct upstream_peer *choose_least_loaded(struct upstream_group *group, const struct upstream_choice *choice,
                                         bool backup)
 {
     struct upstream_peer *best = NULL;
@@ -98,15 +98,15 @@ static struct upstream_peer *least_busy(struct upstream_group *group, const stru
             min = load;
         }
     }
-    next = best ? next_in_turn(group, choice, backup, min) : NULL;
+    next = best ? choose_round_robin(group, choice, backup, min) : NULL;
     return next ? next : best;
 }
 
 /* A random peer by weight, except `other`. */
-static struct upstream_peer *draw_by_weight(struct upstream_group *group, const struct upstream_choice *choice,
+static struct upstream_peer *random_by_weight(struct upstream_group *group, const struct upstream_choice *choice,
                                             bool backup, const struct upstream_peer *other)
 {
-    struct upstream_peer *drawn = NULL;
+    struct upstream_peer *selected = NULL;
     uint64_t total = 0;
 
     for (struct list *link = group->peers.next; link != &group->peers; link = link->next) {
@@ -119,16 +119,16 @@ static struct upstream_peer *draw_by_weight(struct upstream_group *group, const 
         if (getrandom(&random_state, sizeof(random_state), GRND_NONBLOCK) < 0)
             random_state = group_now_ms(group) * 0x9e3779b97f4a7c15;
         if (random_state % total < peer->weight)
-            drawn = peer;
+            selected = peer;
     }
-    return drawn;
+    return selected;
 }
 
-static struct upstream_peer *better_of_two(struct upstream_group *group, const struct upstream_choice *choice,
+static struct upstream_peer *choose_better_of_two(struct upstream_group *group, const struct upstream_choice *choice,
                                            bool backup)
 {
-    struct upstream_peer *one = draw_by_weight(group, choice, backup, NULL);
-    struct upstream_peer *two = one ? draw_by_weight(group, choice, backup, one) : NULL;
+    struct upstream_peer *one = random_by_weight(group, choice, backup, NULL);
+    struct upstream_peer *two = one ? random_by_weight(group, choice, backup, one) : NULL;
 
     return two && load_of(two) < load_of(one) ? two : one;
 }
@@ -160,7 +160,7 @@ static struct str network_of(struct str address)
  * Weighted rendezvous hashing: selects the peer with the highest score for the key. A peer that is added or removed
  * changes the assignment of its own keys only.
  */
-static struct upstream_peer *by_key(struct upstream_group *group, const struct upstream_choice *choice,
+static struct upstream_peer *choose_by_key(struct upstream_group *group, const struct upstream_choice *choice,
                                     bool backup)
 {
     bool ip = group->upstream->balance == BALANCE_IP_HASH;
@@ -193,16 +193,16 @@ static struct upstream_peer *choose_peer(struct upstream_group *group, const str
     case BALANCE_LEAST_CONN:
     case BALANCE_LEAST_TIME_HEADER:
     case BALANCE_LEAST_TIME_LAST_BYTE:
-        return least_busy(group, choice, backup);
+        return choose_least_loaded(group, choice, backup);
     case BALANCE_RANDOM:
-        return better_of_two(group, choice, backup);
+        return choose_better_of_two(group, choice, backup);
     case BALANCE_IP_HASH:
     case BALANCE_HASH:
         if (str_empty(choice->key)) /* an absent cookie, for example; nginx uses round robin, too */
             break;
-        return by_key(group, choice, backup);
+        return choose_by_key(group, choice, backup);
     }
-    return next_in_turn(group, choice, backup, HUGE_VAL);
+    return choose_round_robin(group, choice, backup, HUGE_VAL);
 }
 
 /* True if a name has no answer yet. */
@@ -216,7 +216,7 @@ static bool is_resolving(const struct upstream_group *group)
 }
 
 /* The peer of the client's session, if it is available. */
-static struct upstream_peer *by_route(struct upstream_group *group, const struct upstream_choice *choice)
+static struct upstream_peer *choose_by_route(struct upstream_group *group, const struct upstream_choice *choice)
 {
     for (struct list *link = group->peers.next; link != &group->peers; link = link->next) {
         struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
@@ -229,7 +229,7 @@ static struct upstream_peer *by_route(struct upstream_group *group, const struct
 
 static struct upstream_peer *choose_any(struct upstream_group *group, const struct upstream_choice *choice)
 {
-    struct upstream_peer *peer = str_empty(choice->route) ? NULL : by_route(group, choice);
+    struct upstream_peer *peer = str_empty(choice->route) ? NULL : choose_by_route(group, choice);
 
     if (!peer)
         peer = choose_peer(group, choice, false);

@@ -33,12 +33,12 @@ static void set_checked(struct upstream_peer *peer, bool good, const char *reaso
 
     if (before == result || (good && before == CHECKED_NEVER)) {
         shared_set(&state->checked, result);
-        shared_set(&state->consecutive_failures, 0);
+        shared_set(&state->contrary_checks, 0);
         return;
     }
-    if (shared_add(&state->consecutive_failures, 1) + 1 < needed)
+    if (shared_add(&state->contrary_checks, 1) + 1 < needed)
         return;
-    shared_set(&state->consecutive_failures, 0);
+    shared_set(&state->contrary_checks, 0);
     shared_set(&state->checked, result);
     if (good)
         upstream_peer_recovered(peer);
@@ -229,7 +229,7 @@ static void probe_failed(void *user, int error)
 static const struct upstream_events events = {
     .opened = probe_opened, .received = probe_received, .room = probe_has_room, .failed = probe_failed};
 
-static bool is_under_way(const struct upstream_peer *peer)
+static bool is_check_in_progress(const struct upstream_peer *peer)
 {
     const struct list *probes = &peer->group->probes;
 
@@ -265,7 +265,7 @@ static void start_probe(struct upstream_peer *peer)
     struct upstream_tls tls = {.proxy_header = check->proxy_header};
     int error;
 
-    if (peer->retired || peer->server->down || is_under_way(peer))
+    if (peer->retired || peer->server->down || is_check_in_progress(peer))
         return;
     probe = calloc(1, sizeof(*probe));
     if (!probe || set_probe_tls(peer->group->pool, check, &tls) < 0) {
@@ -295,7 +295,7 @@ static void check_timer_done(struct op *op, int result)
     if (pool->stopping || pool->retired || result < 0)
         return;
     loop_timer(pool->loop, op, now + interval_ms);
-    if (pool->zone && !upstream_zone_lead(pool->zone, pool->worker, now, leadership_ms(interval_ms)))
+    if (pool->zone && !upstream_zone_acquire_leadership(pool->zone, pool->worker, now, leadership_ms(interval_ms)))
         return;
     for (struct list *link = group->peers.next; link != &group->peers; link = link->next)
         start_probe(container_of(link, struct upstream_peer, link));

@@ -18,7 +18,7 @@ struct sticky_words {
 #define IN(field) offsetof(struct sticky_words, field)
 
 static const char *const sites[] = {"", "strict", "lax", "none", NULL};
-static const char *const written[] = {"", "; SameSite=Strict", "; SameSite=Lax", "; SameSite=None"};
+static const char *const attributes[] = {"", "; SameSite=Strict", "; SameSite=Lax", "; SameSite=None"};
 
 static const struct directive keys[] = {
     {.name = "cookie", .type = DIRECTIVE_TEXT, .offset = IN(cookie), .help = "The name of the cookie."},
@@ -93,7 +93,7 @@ static int set_sticky(struct conf_reader *reader, const struct sticky_words *wor
         reader->arena, STR_FMT "%s" STR_FMT "%s" STR_FMT "%s%s%s", STR_ARG(age),
         words->domain.length ? "; Domain=" : "", STR_ARG(words->domain), words->path.length ? "; Path=" : "",
         STR_ARG(words->path), words->httponly ? "; HttpOnly" : "", words->secure ? "; Secure" : "",
-        written[words->samesite]);
+        attributes[words->samesite]);
     return age.data && sticky->attributes.data ? 0 : -ENOMEM;
 }
 

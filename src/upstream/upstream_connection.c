@@ -51,7 +51,7 @@ static void leave_peer(struct upstream_connection *connection)
     if (connection->state == UPSTREAM_IDLE)
         peer->group->idle--;
     else if (!connection->shared)
-        upstream_peer_leave(peer);
+        upstream_peer_release(peer);
     upstream_peer_free_unused(peer);
 }
 
@@ -277,7 +277,7 @@ static bool is_same_source(const struct sockaddr *one, const struct sockaddr *ot
 
 bool upstream_connection_matches(const struct upstream_connection *connection, const struct upstream_tls *tls)
 {
-    return connection->tls == tls->context && is_same_source(connection->from, tls->from) &&
+    return connection->tls == tls->context && is_same_source(connection->local_address, tls->local_address) &&
            (!tls->context || str_equal(str_from(connection->name), tls->name));
 }
 
@@ -298,18 +298,18 @@ static struct upstream_connection *get_idle(struct upstream_peer *peer, const st
 }
 
 /* Binds the local address without a port: connect(2) chooses one, so that connections to other servers can share it. */
-static int bind_source(int fd, const struct sockaddr *from, int family)
+static int bind_source(int fd, const struct sockaddr *local_address, int family)
 {
     const int on = 1;
     socklen_t length = family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
 
-    if (from->sa_family != family)
+    if (local_address->sa_family != family)
         return -EAFNOSUPPORT;
     (void)setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
-    return bind(fd, from, length) < 0 ? -errno : 0;
+    return bind(fd, local_address, length) < 0 ? -errno : 0;
 }
 
-static int open_socket(const struct listen_address *address, const struct sockaddr *from)
+static int open_socket(const struct listen_address *address, const struct sockaddr *local_address)
 {
     const int on = 1;
     int error;
@@ -320,7 +320,7 @@ static int open_socket(const struct listen_address *address, const struct sockad
         return -errno;
     if (family == AF_UNIX)
         return fd;
-    error = from ? bind_source(fd, from, family) : 0;
+    error = local_address ? bind_source(fd, local_address, family) : 0;
     if (error < 0) {
         close(fd);
         return error;
@@ -341,7 +341,7 @@ struct upstream_connection *upstream_connection_create(struct upstream_peer *pee
     *out_error = -ENOMEM;
     if (!connection)
         return NULL;
-    connection->fd = open_socket(&peer->address, tls->from);
+    connection->fd = open_socket(&peer->address, tls->local_address);
     if (connection->fd < 0) {
         *out_error = connection->fd;
         free(connection);
@@ -350,7 +350,7 @@ struct upstream_connection *upstream_connection_create(struct upstream_peer *pee
     connection->pool = pool;
     connection->proxy_header = tls->proxy_header;
     connection->tls = tls->context;
-    connection->from = tls->from;
+    connection->local_address = tls->local_address;
     if (named) /* a longer name is no host name */
         memcpy(connection->name, tls->name.data, named);
     connection->state = UPSTREAM_CONNECTING;
@@ -372,13 +372,13 @@ int upstream_connect(struct upstream_peer *peer, const struct upstream_tls *tls,
     struct upstream_connection *connection;
     int error = 0;
 
-    if (!upstream_peer_enter(peer))
+    if (!upstream_peer_acquire(peer))
         return -EBUSY;
     connection = new_connection || !str_empty(tls->proxy_header) ? NULL : get_idle(peer, tls);
     if (!connection)
         connection = upstream_connection_create(peer, tls, &error);
     if (!connection) {
-        upstream_peer_leave(peer);
+        upstream_peer_release(peer);
         return error;
     }
     list_push(&peer->group->pool->connections, &connection->link);
@@ -478,6 +478,6 @@ void upstream_release(struct upstream_connection *connection)
     }
     connection->events = NULL;
     connection->user = NULL;
-    upstream_peer_leave(connection->peer);
+    upstream_peer_release(connection->peer);
     upstream_connection_keep_idle(connection);
 }

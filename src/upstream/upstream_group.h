@@ -128,9 +128,9 @@ bool upstream_peer_try(struct upstream_peer *peer);
 uint64_t upstream_peer_weight(const struct upstream_peer *peer);
 /* The peer is available again: resets its failures, and begins slow_start. */
 void upstream_peer_recovered(struct upstream_peer *peer);
-/* Counts a new connection, or returns false if max_conns is reached; upstream_peer_leave counts its end. */
-bool upstream_peer_enter(struct upstream_peer *peer);
-void upstream_peer_leave(struct upstream_peer *peer);
+/* Counts a new connection, or returns false if max_conns is reached; upstream_peer_release counts its end. */
+bool upstream_peer_acquire(struct upstream_peer *peer);
+void upstream_peer_release(struct upstream_peer *peer);
 
 /* upstream_check.c: starts periodic checks of the group's servers, if configured. */
 void upstream_checks_start(struct upstream_group *group);

@@ -48,11 +48,11 @@ bool upstream_peer_try(struct upstream_peer *peer)
 uint64_t upstream_peer_weight(const struct upstream_peer *peer)
 {
     uint64_t whole = peer->effective_weight * UPSTREAM_WEIGHT_UNIT;
-    uint64_t returned_ms = shared_get(&peer->state->returned_ms);
+    uint64_t recovered_ms = shared_get(&peer->state->recovered_ms);
     uint64_t slow_ms = peer->server->slow_start_ms;
-    uint64_t since_ms = u64_sub_sat(peer_now_ms(peer), returned_ms);
+    uint64_t since_ms = u64_sub_sat(peer_now_ms(peer), recovered_ms);
 
-    if (slow_ms == 0 || returned_ms == 0 || since_ms >= slow_ms)
+    if (slow_ms == 0 || recovered_ms == 0 || since_ms >= slow_ms)
         return whole;
     whole = (uint64_t)((double)whole * (double)since_ms / (double)slow_ms);
     return whole > 0 ? whole : 1;
@@ -63,7 +63,7 @@ void upstream_peer_recovered(struct upstream_peer *peer)
     shared_set(&peer->state->fails, 0);
     shared_set(&peer->state->retrying, 0);
     shared_set(&peer->state->paused, 0);
-    shared_set(&peer->state->returned_ms, peer_now_ms(peer));
+    shared_set(&peer->state->recovered_ms, peer_now_ms(peer));
 }
 
 static void pause_peer(struct upstream_peer *peer, uint64_t pause_ms)
@@ -146,7 +146,7 @@ void upstream_peer_count_time(struct upstream_peer *peer, uint64_t header_us, ui
         update_average(&peer->state->total_us, total_us);
 }
 
-bool upstream_peer_enter(struct upstream_peer *peer)
+bool upstream_peer_acquire(struct upstream_peer *peer)
 {
     struct upstream_pool *pool = peer->group->pool;
     uint64_t before = shared_add(&peer->state->active, 1);
@@ -161,7 +161,7 @@ bool upstream_peer_enter(struct upstream_peer *peer)
     return true;
 }
 
-void upstream_peer_leave(struct upstream_peer *peer)
+void upstream_peer_release(struct upstream_peer *peer)
 {
     struct upstream_pool *pool = peer->group->pool;
 

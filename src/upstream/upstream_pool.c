@@ -82,7 +82,7 @@ struct upstream_pool *upstream_pool_create(struct loop *loop, struct log *log,
     return NULL;
 }
 
-void upstream_pool_count(struct upstream_pool *pool, struct wire_counters *counters)
+void upstream_pool_set_counters(struct upstream_pool *pool, struct wire_counters *counters)
 {
     pool->wires.counters = counters;
 }
@@ -96,7 +96,7 @@ void upstream_pool_retire(struct upstream_pool *pool)
 {
     pool->retired = true;
     if (pool->zone)
-        upstream_zone_follow(pool->zone, pool->worker);
+        upstream_zone_release_leadership(pool->zone, pool->worker);
 }
 
 void upstream_pool_stop(struct upstream_pool *pool)

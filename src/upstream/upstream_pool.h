@@ -26,7 +26,7 @@ struct upstream_peer {
     struct list idle;               /* idle connections, most recently used first */
     struct list shared;             /* connections that exchanges share, idle ones included */
     unsigned active;                /* of this worker: connections in use or being opened */
-    int64_t share;                  /* of smooth round robin: plus the weight, minus the sum of weights if selected */
+    int64_t current_weight;         /* of smooth round robin: plus the weight, minus the sum of weights if selected */
     uint64_t weight;                /* of the server, or of its SRV record */
     bool backup;
     uint64_t effective_weight;      /* reduced after failures */
@@ -47,7 +47,7 @@ struct upstream_waiter {
 /* How to open a connection. */
 struct upstream_tls {
     struct str proxy_header;            /* sent before TLS, constant until `opened`; prevents reuse; empty: none */
-    const struct sockaddr *from;    /* local address, lasts as long as the pool; NULL: chosen by the system */
+    const struct sockaddr *local_address; /* lasts as long as the pool; NULL: chosen by the system */
     struct tls_context *context;    /* from upstream_pool_tls; NULL: plain */
     struct str name;                /* name that the certificate must match */
 };
@@ -81,7 +81,7 @@ struct upstream_connection {
     struct op timer;
     struct str proxy_header;            /* of struct upstream_tls */
     struct tls_context *tls;        /* NULL: plain */
-    const struct sockaddr *from;    /* of struct upstream_tls */
+    const struct sockaddr *local_address; /* of struct upstream_tls */
     uint64_t deadline_ms;           /* UINT64_MAX: none */
     const struct upstream_events *events;
     void *user;
@@ -105,7 +105,7 @@ struct upstream_choice {
 struct upstream_pool *upstream_pool_create(struct loop *loop, struct log *log, const struct upstreams *upstreams,
                                            struct upstream_zone *zone, unsigned worker);
 /* Sets the counters of its wires; they outlive the pool. */
-void upstream_pool_count(struct upstream_pool *pool, struct wire_counters *counters);
+void upstream_pool_set_counters(struct upstream_pool *pool, struct wire_counters *counters);
 /* The state shared by workers; NULL: none. */
 struct upstream_zone *upstream_pool_zone(const struct upstream_pool *pool);
 /* Stops health checks: a newer generation makes them. */

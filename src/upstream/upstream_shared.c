@@ -5,12 +5,12 @@
 
 bool upstream_use_begin(struct upstream_peer *peer)
 {
-    return upstream_peer_enter(peer);
+    return upstream_peer_acquire(peer);
 }
 
 void upstream_use_end(struct upstream_peer *peer)
 {
-    upstream_peer_leave(peer);
+    upstream_peer_release(peer);
     upstream_peer_free_unused(peer);
 }
 

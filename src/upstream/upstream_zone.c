@@ -12,17 +12,17 @@
 #include <sys/mman.h>
 
 /* One worker's part of one entry. Written by that worker, or by the master after the worker died. */
-struct hold {
-    uint32_t held;
+struct claim {
+    uint32_t count;
     uint32_t active;
 };
 
 /* Every process may write the table. */
 struct zone_table {
     struct shared_zone shared;
-    uint64_t leader;                /* of upstream_zone_lead: end of the leadership, and the worker in the low bits */
+    uint64_t leader;                /* end of the leadership, and the worker in the low bits; 0: none */
     struct upstream_shared states[LIMIT_UPSTREAM_PEERS];
-    struct hold holds[];            /* LIMIT_UPSTREAM_PEERS for each worker */
+    struct claim claims[];          /* LIMIT_UPSTREAM_PEERS for each worker */
 };
 
 /* Each process has its own copy of these pointers. */
@@ -33,7 +33,7 @@ struct upstream_zone {
 
 struct upstream_zone *upstream_zone_create(unsigned workers)
 {
-    size_t size = sizeof(struct zone_table) + (size_t)workers * LIMIT_UPSTREAM_PEERS * sizeof(struct hold);
+    size_t size = sizeof(struct zone_table) + (size_t)workers * LIMIT_UPSTREAM_PEERS * sizeof(struct claim);
     /* Mapped, as the memory that points to it: leak checkers do not search that for pointers to the heap. */
     struct upstream_zone *zone = mmap(NULL, sizeof(*zone), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -68,9 +68,9 @@ static void lock_zone_states(struct upstream_zone *zone)
     (void)shared_zone_lock(&zone->table->shared);
 }
 
-static struct hold *hold_of(struct upstream_zone *zone, unsigned worker, int index)
+static struct claim *claim_of(struct upstream_zone *zone, unsigned worker, int index)
 {
-    return &zone->table->holds[(size_t)worker * LIMIT_UPSTREAM_PEERS + (size_t)index];
+    return &zone->table->claims[(size_t)worker * LIMIT_UPSTREAM_PEERS + (size_t)index];
 }
 
 /* The peer's entry, else a free one, else -ENOSPC. */
@@ -105,26 +105,26 @@ int upstream_zone_claim(struct upstream_zone *zone, unsigned worker, uint64_t ke
             snprintf(state->name, sizeof(state->name), STR_FMT, STR_ARG(name));
         }
         shared_add(&state->holders, 1);
-        *hold_of(zone, worker, index) = (struct hold){.held = 1};
+        *claim_of(zone, worker, index) = (struct claim){.count = 1};
     }
     shared_zone_unlock(&zone->table->shared);
     return index;
 }
 
 /* Subtracts the connections first, because an entry without holders may be reset. */
-static void release_hold(struct upstream_zone *zone, unsigned worker, int index)
+static void release_claim(struct upstream_zone *zone, unsigned worker, int index)
 {
-    struct hold *hold = hold_of(zone, worker, index);
+    struct claim *claim = claim_of(zone, worker, index);
 
-    shared_add(&zone->table->states[index].active, -(uint64_t)__atomic_exchange_n(&hold->active, 0, __ATOMIC_ACQ_REL));
-    __atomic_fetch_sub(&zone->table->states[index].holders, __atomic_exchange_n(&hold->held, 0, __ATOMIC_ACQ_REL),
+    shared_add(&zone->table->states[index].active, -(uint64_t)__atomic_exchange_n(&claim->active, 0, __ATOMIC_ACQ_REL));
+    __atomic_fetch_sub(&zone->table->states[index].holders, __atomic_exchange_n(&claim->count, 0, __ATOMIC_ACQ_REL),
                        __ATOMIC_RELEASE);
 }
 
 void upstream_zone_release(struct upstream_zone *zone, unsigned worker, int index)
 {
     lock_zone_states(zone);
-    release_hold(zone, worker, index);
+    release_claim(zone, worker, index);
     shared_zone_unlock(&zone->table->shared);
 }
 
@@ -135,10 +135,10 @@ void upstream_zone_release(struct upstream_zone *zone, unsigned worker, int inde
 void upstream_zone_abandon(struct upstream_zone *zone, unsigned worker)
 {
     for (int i = 0; i < LIMIT_UPSTREAM_PEERS; i++) {
-        if (__atomic_load_n(&hold_of(zone, worker, i)->held, __ATOMIC_RELAXED))
-            release_hold(zone, worker, i);
+        if (__atomic_load_n(&claim_of(zone, worker, i)->count, __ATOMIC_RELAXED))
+            release_claim(zone, worker, i);
     }
-    upstream_zone_follow(zone, worker);
+    upstream_zone_release_leadership(zone, worker);
 }
 
 struct upstream_shared *upstream_zone_at(struct upstream_zone *zone, int index)
@@ -148,11 +148,12 @@ struct upstream_shared *upstream_zone_at(struct upstream_zone *zone, int index)
 
 void upstream_zone_count(struct upstream_zone *zone, unsigned worker, int index, int change)
 {
-    hold_of(zone, worker, index)->active += (uint32_t)change;
+    claim_of(zone, worker, index)->active += (uint32_t)change;
 }
 
 /* One number holds the end of the leadership and the worker, so that both change atomically. */
-bool upstream_zone_lead(struct upstream_zone *zone, unsigned worker, uint64_t now_ms, uint64_t leadership_ms)
+bool upstream_zone_acquire_leadership(struct upstream_zone *zone, unsigned worker, uint64_t now_ms,
+                                      uint64_t leadership_ms)
 {
     uint64_t seen = shared_get(&zone->table->leader);
     bool is_leader = seen % LIMIT_WORKERS == worker && seen != 0;
@@ -162,7 +163,7 @@ bool upstream_zone_lead(struct upstream_zone *zone, unsigned worker, uint64_t no
     return shared_change(&zone->table->leader, seen, (now_ms + leadership_ms) * LIMIT_WORKERS + worker);
 }
 
-void upstream_zone_follow(struct upstream_zone *zone, unsigned worker)
+void upstream_zone_release_leadership(struct upstream_zone *zone, unsigned worker)
 {
     uint64_t seen = shared_get(&zone->table->leader);
 

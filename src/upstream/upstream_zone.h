@@ -27,10 +27,10 @@ struct upstream_shared {
     uint64_t pause_ms;              /* current pause; grows */
     uint64_t paused;               /* nonzero: the peer pauses or is being retried */
     uint64_t retrying;                 /* nonzero: a retry is in progress */
-    uint64_t returned_ms;           /* time of recovery; 0: never failed */
+    uint64_t recovered_ms;          /* time of recovery; 0: never failed */
     uint64_t header_us, total_us;   /* average response times; 0: none yet */
     uint64_t checked;               /* enum upstream_checked */
-    uint64_t consecutive_failures;                /* consecutive checks that contradict `checked` */
+    uint64_t contrary_checks;                     /* consecutive checks that contradict `checked` */
 };
 
 struct upstream_zone;
@@ -63,9 +63,9 @@ void upstream_zone_count(struct upstream_zone *zone, unsigned worker, int index,
  * Elects the worker that makes the health checks for all. If this worker is the leader or there is none, it becomes the
  * leader until `now_ms` + `leadership_ms`, and true is returned.
  */
-bool upstream_zone_lead(struct upstream_zone *zone, unsigned worker, uint64_t now_ms, uint64_t leadership_ms);
+bool upstream_zone_acquire_leadership(struct upstream_zone *zone, unsigned worker, uint64_t now_ms, uint64_t leadership_ms);
 /* Gives up the leadership if this worker has it. */
-void upstream_zone_follow(struct upstream_zone *zone, unsigned worker);
+void upstream_zone_release_leadership(struct upstream_zone *zone, unsigned worker);
 
 /* Atomic access to numbers of the shared state. */
 static inline uint64_t shared_get(const uint64_t *number)

@@ -267,12 +267,12 @@ END_TEST
 START_TEST(one_worker_leads)
 {
     zone = upstream_zone_create(WORKERS);
-    ck_assert(upstream_zone_lead(zone, 0, 1000, 100));
-    ck_assert(!upstream_zone_lead(zone, 1, 1050, 100));
-    ck_assert(upstream_zone_lead(zone, 0, 1090, 100));
-    ck_assert(!upstream_zone_lead(zone, 1, 1150, 100));
-    ck_assert(upstream_zone_lead(zone, 1, 1190, 100)); /* the leader has died */
-    ck_assert(!upstream_zone_lead(zone, 0, 1200, 100));
+    ck_assert(upstream_zone_acquire_leadership(zone, 0, 1000, 100));
+    ck_assert(!upstream_zone_acquire_leadership(zone, 1, 1050, 100));
+    ck_assert(upstream_zone_acquire_leadership(zone, 0, 1090, 100));
+    ck_assert(!upstream_zone_acquire_leadership(zone, 1, 1150, 100));
+    ck_assert(upstream_zone_acquire_leadership(zone, 1, 1190, 100)); /* the leader has died */
+    ck_assert(!upstream_zone_acquire_leadership(zone, 0, 1200, 100));
     upstream_zone_destroy(zone);
 }
 END_TEST
