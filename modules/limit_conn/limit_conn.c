@@ -122,7 +122,7 @@ static void leave_zones(struct holding *holding, const struct worker *worker)
     while (holding->count > 0) {
         holding->count--;
         limit_zone_leave(holding->uses[holding->count].zone, holding->uses[holding->count].key,
-                         worker_place(worker));
+                         worker_slot(worker));
     }
 }
 
@@ -134,7 +134,7 @@ static bool enter_zone(struct holding *holding, const struct limit_conn_row *row
 
     if (str_empty(text))
         return true;
-    if (!limit_zone_enter(row->use.zone->zone, key, worker_place(worker), row->max))
+    if (!limit_zone_enter(row->use.zone->zone, key, worker_slot(worker), row->max))
         return false;
     holding->uses[holding->count++] = (struct zone_use){row->use.zone->zone, key};
     return true;

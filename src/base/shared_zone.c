@@ -94,9 +94,9 @@ void shared_zone_destroy(struct shared_zone *zone)
         unmap_zone(zone, shared_zone_size(zone));
 }
 
-void shared_zone_abandon(struct shared_zone *zone, unsigned place)
+void shared_zone_abandon(struct shared_zone *zone, unsigned slot)
 {
-    __atomic_fetch_or(&zone->abandoned[place / 64], UINT64_C(1) << place % 64, __ATOMIC_RELAXED);
+    __atomic_fetch_or(&zone->abandoned[slot / 64], UINT64_C(1) << slot % 64, __ATOMIC_RELAXED);
     __atomic_store_n(&zone->any_abandoned, 1, __ATOMIC_RELEASE);
 }
 
@@ -113,8 +113,8 @@ void shared_zone_unlock(struct shared_zone *zone)
     pthread_mutex_unlock(&zone->lock);
 }
 
-/* A bit is cleared after its place was cleaned: if this process dies before, the next one repeats it. */
-void shared_zone_clean(struct shared_zone *zone, bool died, void (*remove)(struct shared_zone *zone, unsigned place))
+/* A bit is cleared after its slot was cleaned: if this process dies before, the next one repeats it. */
+void shared_zone_clean(struct shared_zone *zone, bool died, void (*remove)(struct shared_zone *zone, unsigned slot))
 {
     bool any = shared_zone_has_abandoned(zone) && __atomic_exchange_n(&zone->any_abandoned, 0, __ATOMIC_ACQUIRE);
 

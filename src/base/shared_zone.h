@@ -20,7 +20,7 @@
 /* The header of every shared zone. */
 struct shared_zone {
     pthread_mutex_t lock;
-    uint64_t abandoned[LIMIT_WORKERS / 64]; /* a bit for each place whose process died; atomic */
+    uint64_t abandoned[LIMIT_WORKERS / 64]; /* a bit for each slot of a worker whose process died; atomic */
     uint64_t any_abandoned;         /* nonzero: a bit was set since the last shared_zone_clean; atomic */
 };
 
@@ -35,10 +35,10 @@ void shared_zone_share(struct shared_zone *zone);
 /* The last owner's call unmaps the zone in this process. Accepts NULL. */
 void shared_zone_destroy(struct shared_zone *zone);
 /*
- * The process at `place` (below LIMIT_WORKERS) died: the next process that calls shared_zone_clean removes what it held.
- * Takes no lock. Called before another process starts at this place.
+ * The process at `slot` (below LIMIT_WORKERS) died: the next process that calls shared_zone_clean removes what it held.
+ * Takes no lock. Called before another process gets this slot.
  */
-void shared_zone_abandon(struct shared_zone *zone, unsigned place);
+void shared_zone_abandon(struct shared_zone *zone, unsigned slot);
 
 /* Waits for the lock. True: the previous holder died, and the caller must repair the contents. */
 bool shared_zone_lock(struct shared_zone *zone);
@@ -49,9 +49,9 @@ static inline bool shared_zone_has_abandoned(const struct shared_zone *zone)
     return __atomic_load_n(&zone->any_abandoned, __ATOMIC_RELAXED);
 }
 /*
- * Calls `remove` for each abandoned place. Needs the lock; a zone that contains values of processes calls it after each
+ * Calls `remove` for each abandoned slot. Needs the lock; a zone that contains values of processes calls it after each
  * shared_zone_lock, whose result is `died`.
  */
-void shared_zone_clean(struct shared_zone *zone, bool died, void (*remove)(struct shared_zone *zone, unsigned place));
+void shared_zone_clean(struct shared_zone *zone, bool died, void (*remove)(struct shared_zone *zone, unsigned slot));
 
 #endif

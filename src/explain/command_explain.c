@@ -76,7 +76,7 @@ static int serve_one_request(struct explain *explain, struct configuration *conf
                                    .fd = fd};
     struct shared *shared = shared_create(1);
 
-    if (!shared || shared_place_acquire(shared) < 0)
+    if (!shared || shared_slot_acquire(shared) < 0)
         return EXIT_FAILURE;
     shared->worker_count = shared->generation = 1;
     return worker_run(&(struct worker_start){.configuration = configuration,

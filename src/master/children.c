@@ -384,7 +384,7 @@ static void child_ended(struct master *master, struct generation *generation, st
     caches_abandon(&generation->configuration->caches, (unsigned)child->shared_index);
     limits_abandon(&generation->configuration->limits, (unsigned)child->shared_index);
     if (generation->phase != PHASE_RUNNING) {
-        shared_place_release(master->shared, (unsigned)child->shared_index);
+        shared_slot_release(master->shared, (unsigned)child->shared_index);
         child->shared_index = -1;
         if (generation->phase == PHASE_STARTING)
             fail_start(master, generation);
@@ -394,12 +394,12 @@ static void child_ended(struct master *master, struct generation *generation, st
         if (generation->children[i].acceptor == child - generation->children)
             generation->children[i].acceptor = -1;
     }
-    shared_place_reset(master->shared, (unsigned)child->shared_index);
+    shared_slot_reset(master->shared, (unsigned)child->shared_index);
     master->shared->restarts++;
     plan_restart(master, child);
 }
 
-/* Finds the generation and the place of a process; NULL: none. */
+/* Finds the generation and the struct child of a process; NULL: none. */
 static struct generation *generation_of(struct master *master, pid_t pid, struct child **out_child)
 {
     for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {

@@ -1,6 +1,6 @@
 /*
  * The counters of a worker, in memory shared by all processes. Each block has one writer at a time (the worker of
- * that place; the master while there is none), so counting is a plain store without locks. A reader may
+ * that slot; the master while there is none), so counting is a plain store without locks. A reader may
  * observe the counters of one event at different times, but reads each word whole. The replacement of a worker
  * continues its counts.
  */

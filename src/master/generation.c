@@ -1,5 +1,5 @@
 /*
- * A generation: a configuration with its logs, its sockets and its workers' places, opened before its first worker
+ * A generation: a configuration with its logs, its sockets and its workers' slots, opened before its first worker
  * is forked, and closed after its last one has exited.
  */
 #include "master/master_state.h"
@@ -177,17 +177,17 @@ static int make_children(struct master *master, struct generation *generation)
     if (!generation->children)
         return -ENOMEM;
     for (unsigned i = 0; i < count; i++) {
-        int place = shared_place_acquire(master->shared);
+        int slot = shared_slot_acquire(master->shared);
 
-        if (place < 0) {
+        if (slot < 0) {
             log_write(&master->error_log.log, LOG_EMERG,
                       "there is no room for %u workers: too many workers of earlier configurations are still "
                       "running; worker_shutdown_timeout limits how long",
                       count);
-            return place;
+            return slot;
         }
         generation->children[i] =
-            (struct child){.shared_index = place, .channel_fd = -1, .acceptor = -1, .restart_ms = 1};
+            (struct child){.shared_index = slot, .channel_fd = -1, .acceptor = -1, .restart_ms = 1};
         list_init(&generation->children[i].queued);
         generation->child_count++;
     }
@@ -261,7 +261,7 @@ void generation_close(struct master *master, struct generation *generation)
         sockets_close(&generation->sockets, !master->failed);
     for (unsigned i = 0; i < generation->child_count; i++) {
         if (generation->children[i].shared_index >= 0)
-            shared_place_release(master->shared, (unsigned)generation->children[i].shared_index);
+            shared_slot_release(master->shared, (unsigned)generation->children[i].shared_index);
     }
     close_access_logs(generation->configuration);
     caches_close(&generation->configuration->caches);

@@ -95,7 +95,7 @@ struct master {
 };
 
 /*
- * Opens everything of a configuration that precedes the first fork: logs, sockets, places for its workers. Owns
+ * Opens everything of a configuration that precedes the first fork: logs, sockets, slots for its workers. Owns
  * `configuration`. Returns NULL after logging the cause; then the running generations are unchanged, except for the
  * error log.
  */

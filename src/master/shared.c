@@ -1,5 +1,5 @@
 /*
- * The mapping shared by master and workers: anonymous, created before fork, one place per worker on its own cache
+ * The mapping shared by master and workers: anonymous, created before fork, one slot per worker on its own cache
  * lines. It outlives every generation, so counters continue after a reload.
  */
 #include "master/shared.h"
@@ -7,9 +7,9 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-struct shared *shared_create(unsigned places)
+struct shared *shared_create(unsigned slots)
 {
-    size_t size = sizeof(struct shared) + places * sizeof(struct shared_worker);
+    size_t size = sizeof(struct shared) + slots * sizeof(struct shared_worker);
     struct shared *shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     if (shared == MAP_FAILED)
@@ -19,13 +19,13 @@ struct shared *shared_create(unsigned places)
         munmap(shared, size);
         return NULL;
     }
-    shared->upstreams = upstream_zone_create(places);
+    shared->upstreams = upstream_zone_create(slots);
     if (!shared->upstreams) {
         munmap(shared, size);
         return NULL;
     }
     shared->size = size;
-    shared->place_count = places;
+    shared->slot_count = slots;
     return shared;
 }
 
@@ -38,35 +38,35 @@ void shared_destroy(struct shared *shared)
     munmap(shared, shared->size);
 }
 
-int shared_place_acquire(struct shared *shared)
+int shared_slot_acquire(struct shared *shared)
 {
-    for (unsigned i = 0; i < shared->place_count; i++) {
-        if (shared->taken[i])
+    for (unsigned i = 0; i < shared->slot_count; i++) {
+        if (shared->in_use[i])
             continue;
-        shared->taken[i] = true;
-        if (i >= shared->places_used)
-            __atomic_store_n(&shared->places_used, i + 1, __ATOMIC_RELAXED);
+        shared->in_use[i] = true;
+        if (i >= shared->slots_used)
+            __atomic_store_n(&shared->slots_used, i + 1, __ATOMIC_RELAXED);
         return (int)i;
     }
     return -ENOSPC;
 }
 
-void shared_place_reset(struct shared *shared, unsigned place)
+void shared_slot_reset(struct shared *shared, unsigned slot)
 {
-    counters_reset_current(&shared->workers[place].counters);
-    shared->workers[place].denied_call = 0;
-    upstream_zone_abandon(shared->upstreams, place);
+    counters_reset_current(&shared->workers[slot].counters);
+    shared->workers[slot].denied_call = 0;
+    upstream_zone_abandon(shared->upstreams, slot);
 }
 
-void shared_place_release(struct shared *shared, unsigned place)
+void shared_slot_release(struct shared *shared, unsigned slot)
 {
-    shared_place_reset(shared, place);
-    shared->taken[place] = false;
+    shared_slot_reset(shared, slot);
+    shared->in_use[slot] = false;
 }
 
 void shared_total(const struct shared *shared, struct counters_total *out_total)
 {
-    unsigned used = __atomic_load_n(&shared->places_used, __ATOMIC_RELAXED);
+    unsigned used = __atomic_load_n(&shared->slots_used, __ATOMIC_RELAXED);
 
     *out_total = (struct counters_total){
         .workers = __atomic_load_n(&shared->worker_count, __ATOMIC_RELAXED),
@@ -82,6 +82,6 @@ void shared_total(const struct shared *shared, struct counters_total *out_total)
         out_total->ktls_kernel_ns[cipher] = kernel_ns;
         out_total->ktls_user_ns[cipher] = user_ns;
     }
-    for (unsigned i = 0; i < used && i < shared->place_count; i++)
+    for (unsigned i = 0; i < used && i < shared->slot_count; i++)
         counters_add(&out_total->sum, &shared->workers[i].counters);
 }

@@ -293,7 +293,7 @@ struct file_cache *worker_file_cache(struct worker *worker);
  * Returns the worker's number among all workers of all generations, reused by the replacement of a dead worker: for
  * shared memory.
  */
-unsigned worker_place(const struct worker *worker);
+unsigned worker_slot(const struct worker *worker);
 /* Returns the sums of the counters of all workers (master/counters.h). */
 void worker_counters(const struct worker *worker, struct counters_total *out_total);
 /* Counts the exchange's connection as writing from now on, before its response starts. */

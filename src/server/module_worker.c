@@ -51,7 +51,7 @@ struct file_cache *worker_file_cache(struct worker *worker)
     return worker->files;
 }
 
-unsigned worker_place(const struct worker *worker)
+unsigned worker_slot(const struct worker *worker)
 {
     return worker->shared_index;
 }

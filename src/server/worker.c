@@ -225,7 +225,7 @@ static void stop_modules(struct worker *worker)
     free(worker->module_states);
 }
 
-static int open_caches(struct worker *worker, unsigned place)
+static int open_caches(struct worker *worker, unsigned slot)
 {
     const struct caches *caches = &worker->configuration->caches;
 
@@ -233,7 +233,7 @@ static int open_caches(struct worker *worker, unsigned place)
     if (!worker->caches)
         return -ENOMEM;
     for (size_t i = 0; i < caches->count; i++) {
-        worker->caches[i] = cache_store_create(&worker->loop, worker->log, caches->items[i], place);
+        worker->caches[i] = cache_store_create(&worker->loop, worker->log, caches->items[i], slot);
         if (!worker->caches[i])
             return -ENOMEM;
     }

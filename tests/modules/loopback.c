@@ -174,7 +174,7 @@ void loopback_open(struct loopback *loopback, const char *configuration)
     ck_assert_int_eq(limits_open(&loopback->configuration->limits, NULL, worker->log), 0);
     loopback->shared = shared_create(1);
     ck_assert_ptr_nonnull(loopback->shared);
-    ck_assert_int_eq(shared_place_acquire(loopback->shared), 0);
+    ck_assert_int_eq(shared_slot_acquire(loopback->shared), 0);
     loopback->shared->worker_count = loopback->shared->generation = 1;
     worker->configuration = loopback->configuration;
     worker->shared = loopback->shared;

@@ -57,7 +57,7 @@ START_TEST(blocks_share_no_cache_line)
     struct shared *shared = shared_create(3);
 
     ck_assert_ptr_nonnull(shared);
-    ck_assert_uint_eq(shared->place_count, 3);
+    ck_assert_uint_eq(shared->slot_count, 3);
     for (unsigned i = 0; i < 3; i++)
         ck_assert_uint_eq((uintptr_t)&shared->workers[i] % 64, 0);
     ck_assert_uint_eq(sizeof(struct shared_worker) % 64, 0);
@@ -76,7 +76,7 @@ START_TEST(total_is_the_sum_of_all_workers)
     for (unsigned i = 0; i < 3; i++) {
         uint64_t *own = (uint64_t *)(void *)&shared->workers[i].counters;
 
-        ck_assert_int_eq(shared_place_acquire(shared), (int)i);
+        ck_assert_int_eq(shared_slot_acquire(shared), (int)i);
         for (size_t word = 0; word < sizeof(struct counters) / sizeof(uint64_t); word++)
             own[word] = (word + 1) << (20 * i);
     }
@@ -91,7 +91,7 @@ START_TEST(total_is_the_sum_of_all_workers)
     ck_assert_uint_eq(total.started_s, 5);
     ck_assert_uint_eq(total.workers, 3);
     ck_assert_uint_eq(total.generation, 6);
-    ck_assert_int_eq(shared_place_acquire(shared), -ENOSPC);
+    ck_assert_int_eq(shared_slot_acquire(shared), -ENOSPC);
     shared_destroy(shared);
 }
 END_TEST
@@ -126,15 +126,15 @@ START_TEST(the_values_of_the_master_are_private)
     struct counters_total total;
     size_t size = shared->size;
 
-    ck_assert_int_eq(shared_place_acquire(shared), 0);
+    ck_assert_int_eq(shared_slot_acquire(shared), 0);
     overwrite_shared_memory(-1);
     ck_assert_uint_eq(shared->workers[2].heartbeat, UINT64_MAX); /* the rest is shared */
     ck_assert_uint_eq(shared->size, size);
-    ck_assert_uint_eq(shared->place_count, 3);
+    ck_assert_uint_eq(shared->slot_count, 3);
     ck_assert_ptr_eq(shared->upstreams, upstreams);
-    ck_assert_int_eq(shared_place_acquire(shared), 1);
-    shared_total(shared, &total); /* places_used is out of range */
-    shared_place_release(shared, 1);
+    ck_assert_int_eq(shared_slot_acquire(shared), 1);
+    shared_total(shared, &total); /* slots_used is out of range */
+    shared_slot_release(shared, 1);
     shared_destroy(shared);
 }
 END_TEST
@@ -144,14 +144,14 @@ START_TEST(slot_of_a_dead_worker_is_reused)
     struct shared *shared = shared_create(2);
     struct counters_total total;
 
-    ck_assert_int_eq(shared_place_acquire(shared), 0);
-    ck_assert_int_eq(shared_place_acquire(shared), 1);
+    ck_assert_int_eq(shared_slot_acquire(shared), 0);
+    ck_assert_int_eq(shared_slot_acquire(shared), 1);
     count_in_a_child(shared, 0, 3, 2);
     count_in_a_child(shared, 1, 5, 1);
     shared_total(shared, &total);
     ck_assert_uint_eq(total.sum.connections[CONNECTION_WRITING], 3);
-    shared_place_release(shared, 0);
-    ck_assert_int_eq(shared_place_acquire(shared), 0);
+    shared_slot_release(shared, 0);
+    ck_assert_int_eq(shared_slot_acquire(shared), 0);
     shared_total(shared, &total);
     ck_assert_uint_eq(total.sum.connections[CONNECTION_WRITING], 1);
     count_in_a_child(shared, 0, 7, 0);
