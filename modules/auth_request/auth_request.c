@@ -179,7 +179,7 @@ static void subrequest_responded(struct exchange *child, void *owner)
         exchange_resume(x, exchange_error_response(x, 500));
     else
         exchange_resume(x, outcome_of_subrequest(x, child));
-    exchange_child_end(child);
+    exchange_subrequest_end(child);
 }
 
 static enum outcome auth_handler(struct exchange *x, const void *conf, void *state)
@@ -197,7 +197,7 @@ static enum outcome auth_handler(struct exchange *x, const void *conf, void *sta
     path = str_cut(&query, '?');
     if (uri.data && exchange_path_traverses(x, own->uri, uri, path, false))
         return exchange_error_response(x, 404);
-    error = uri.data && auth_subrequest ? exchange_child(x, uri, subrequest_responded, auth_subrequest, &child)
+    error = uri.data && auth_subrequest ? exchange_subrequest(x, uri, subrequest_responded, auth_subrequest, &child)
                                         : -ENOMEM;
     if (error < 0)
         return exchange_error_response_log(x, 500, LOG_ERROR, "auth_request: subrequest to \"" STR_FMT "\" failed "

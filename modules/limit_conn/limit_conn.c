@@ -158,7 +158,7 @@ static enum outcome limit_conn_handler(struct exchange *x, const void *conf, voi
     const struct limit_conn_row *rows = own->limits.items;
     struct holding *holding;
 
-    if (exchange_is_child(x) || exchange_state_found(x, &module_limit_conn))
+    if (exchange_is_subrequest(x) || exchange_state_found(x, &module_limit_conn))
         return OUTCOME_DECLINED;
     holding = exchange_state(x, &module_limit_conn, size_of_holding(own));
     if (!holding)

@@ -241,7 +241,7 @@ static enum outcome limit_req_handler(struct exchange *x, const void *conf, void
     struct result result = {0};
     uint64_t *keys;
 
-    if (exchange_is_child(x) || exchange_state_found(x, &module_limit_req))
+    if (exchange_is_subrequest(x) || exchange_state_found(x, &module_limit_req))
         return OUTCOME_DECLINED;
     limiting = exchange_state(x, &module_limit_req, sizeof(*limiting));
     keys = arena_zalloc(&x->arena, own->limits.count, sizeof(*keys));

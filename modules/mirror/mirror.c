@@ -73,7 +73,7 @@ static int start_mirror(struct exchange *x, const struct template *text, bool wi
     if (uri.data && exchange_path_traverses(x, text, uri, path, false))
         return -EINVAL;
     if (uri.data)
-        error = exchange_child(x, uri, NULL, NULL, &child);
+        error = exchange_subrequest(x, uri, NULL, NULL, &child);
     if (error < 0)
         return error;
     child->request.method = x->request.method;
@@ -83,7 +83,7 @@ static int start_mirror(struct exchange *x, const struct template *text, bool wi
     if (with_body)
         error = gateway_share_body(x, child);
     if (error < 0)
-        exchange_child_end(child);
+        exchange_subrequest_end(child);
     return error;
 }
 
@@ -141,7 +141,7 @@ static enum outcome mirror_handler(struct exchange *x, const void *conf, void *s
     struct mirroring *mirroring = exchange_state(x, &module_mirror, sizeof(*mirroring));
     int error;
 
-    if (!mirroring || mirroring->done || exchange_is_child(x) || !has_mirrors(own))
+    if (!mirroring || mirroring->done || exchange_is_subrequest(x) || !has_mirrors(own))
         return OUTCOME_DECLINED;
     mirroring->done = true; /* once per request, regardless of internal redirects */
     if (!own->bodies || x->request.content_length == 0) {

@@ -108,20 +108,20 @@ bool exchange_has_security_policy(const struct exchange *x);
 enum outcome exchange_close_without_response(struct exchange *x);
 
 /* A subrequest's response: its status and fields, also those of an error; its body may be pulled. */
-typedef void exchange_child_responded(struct exchange *child, void *owner);
+typedef void exchange_subrequest_responded(struct exchange *child, void *owner);
 /*
  * Starts a subrequest of x: an exchange without a client, of the same server, with `uri` ("/auth?of=x"; internal
  * locations respond, and access modules do not run). With uri data NULL it has x's URI, location and regular
  * expression captures, and starts at the calling module without being located again.
  * It is a GET without a body and with x's fields, except those that frame a body; until the caller returns to the
  * server, its request may be changed. When it has a response, `responded` is called, never inside this call, and the
- * owner calls exchange_child_end then or later. A subrequest is not logged or filtered, gets no error page, and is
+ * owner calls exchange_subrequest_end then or later. A subrequest is not logged or filtered, gets no error page, and is
  * cut when x ends: then `responded` is not called, and the subrequest must not be used any more.
  * With `responded` NULL the response is discarded, and x may complete before it. It is still cut if x is cut.
  * Returns 0, -EINVAL (no path), -EMFILE (LIMIT_SUBREQUESTS, LIMIT_DETACHED_SUBREQUESTS, LIMIT_SUBREQUEST_DEPTH) or
  * -ENOMEM.
  */
-MUST_CHECK int exchange_child(struct exchange *x, struct str uri, exchange_child_responded *responded, void *owner,
+MUST_CHECK int exchange_subrequest(struct exchange *x, struct str uri, exchange_subrequest_responded *responded, void *owner,
                               struct exchange **out_child);
 /*
  * Sets fields of x's final response, also after an internal redirect, replacing that response's own; not copied. Not
@@ -143,14 +143,14 @@ void exchange_drop_body(struct exchange *x);
  * Ends the owner's use of the subrequest: the owner must not access it afterwards. The server reads a short rest of
  * its body, so that the upstream connection stays reusable.
  */
-void exchange_child_end(struct exchange *child);
+void exchange_subrequest_end(struct exchange *child);
 /*
- * As exchange_child_end, but reads the whole body, also after x's end, within memory limits and
+ * As exchange_subrequest_end, but reads the whole body, also after x's end, within memory limits and
  * LIMIT_DETACHED_SUBREQUESTS: a cache may store it.
  */
-void exchange_child_detach(struct exchange *child);
+void exchange_subrequest_detach(struct exchange *child);
 /* Returns true for a subrequest. */
-bool exchange_is_child(const struct exchange *x);
+bool exchange_is_subrequest(const struct exchange *x);
 /* Returns the exchange of the client: x, or that of which it is a subrequest. It outlives its subrequests. */
 struct exchange *exchange_main(const struct exchange *x);
 

@@ -64,7 +64,7 @@ bool exchange_is_internally_redirected(const struct exchange *x)
     return request_state_of(x)->internal_redirects > 0;
 }
 
-bool exchange_is_child(const struct exchange *x)
+bool exchange_is_subrequest(const struct exchange *x)
 {
     return request_state_of(x)->parent != NULL;
 }

@@ -60,7 +60,7 @@ static void subrequest_respond(struct exchange *x)
         return;
     }
     if (sub->stage == STAGE_STARTED)
-        exchange_child_end(x);
+        exchange_subrequest_end(x);
     else if (sub->stage == STAGE_ENDING)
         read_remainder(sub);
 }
@@ -72,7 +72,7 @@ static int ignore_interim(struct exchange *x, int status, const struct headers *
 
 static const struct exchange_ops subrequest_ops = {.respond = subrequest_respond, .inform = ignore_interim};
 
-void exchange_child_end(struct exchange *child)
+void exchange_subrequest_end(struct exchange *child)
 {
     struct subrequest *sub = subrequest_of(child);
 
@@ -109,7 +109,7 @@ static int create_detached(struct subrequest *sub, const struct connection *conn
     return 0;
 }
 
-void exchange_child_detach(struct exchange *child)
+void exchange_subrequest_detach(struct exchange *child)
 {
     struct subrequest *sub = subrequest_of(child);
     struct worker *worker = sub->request->worker;
@@ -118,7 +118,7 @@ void exchange_child_detach(struct exchange *child)
         create_detached(sub, sub->request->connection) == 0)
         worker->detached++;
     sub->reads_whole_body = sub->detached != NULL;
-    exchange_child_end(child);
+    exchange_subrequest_end(child);
 }
 
 /* Fields that frame a body or switch the protocol are not copied. */
@@ -238,7 +238,7 @@ static bool may_start(struct request_state *request, bool detached)
     return depth <= LIMIT_SUBREQUEST_DEPTH && request->child_count < LIMIT_SUBREQUESTS;
 }
 
-int exchange_child(struct exchange *x, struct str uri, exchange_child_responded *responded, void *owner,
+int exchange_subrequest(struct exchange *x, struct str uri, exchange_subrequest_responded *responded, void *owner,
                    struct exchange **out_child)
 {
     struct request_state *request = request_state_of(x);

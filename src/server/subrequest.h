@@ -1,6 +1,6 @@
 /*
  * Subrequests: exchanges without a client, created by another exchange of the same server and routed like a client's
- * request; the owner receives the response. The functions for modules are exchange_child* in module.h.
+ * request; the owner receives the response. The functions for modules are exchange_subrequest* in module.h.
  */
 #ifndef SERVER_SUBREQUEST_H
 #define SERVER_SUBREQUEST_H

@@ -16,7 +16,7 @@ struct subrequest {
     struct exchange x; /* first: exchange_create allocated the whole struct */
     struct request_state *request;
     struct list link;            /* in the parent's request->children, or worker->orphaned_subrequests */
-    exchange_child_responded *responded; /* NULL: the response is discarded */
+    exchange_subrequest_responded *responded; /* NULL: the response is discarded */
     void *owner;
     struct connection *detached; /* of a detached subrequest: copy of the connection data for use after its close */
     enum subrequest_stage stage;

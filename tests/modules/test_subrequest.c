@@ -35,7 +35,7 @@ static void answered(struct exchange *child, void *owner)
     x->response.status = 200;
     x->response.body = body_bytes(&x->arena, text);
     exchange_resume(x, OUTCOME_RESPONDED);
-    exchange_child_end(child);
+    exchange_subrequest_end(child);
 }
 
 static enum outcome refused(struct exchange *x, int error)
@@ -54,7 +54,7 @@ static enum outcome ask_many(struct exchange *x)
     unsigned count = 0;
 
     for (; error == 0 && count < 1000; count++)
-        error = exchange_child(x, STR("/now"), NULL, NULL, &child);
+        error = exchange_subrequest(x, STR("/now"), NULL, NULL, &child);
     ck_assert_uint_eq(count, LIMIT_SUBREQUESTS + 1);
     return refused(x, error);
 }
@@ -68,17 +68,17 @@ static enum outcome asker_handler(struct exchange *x, const void *conf, void *st
     if (str_equal(path, STR("/many")))
         return ask_many(x);
     if (str_equal(path, STR("/pathless")))
-        return refused(x, exchange_child(x, STR("now"), answered, x, &child));
+        return refused(x, exchange_subrequest(x, STR("now"), answered, x, &child));
     if (str_equal(path, STR("/climbing")))
-        return refused(x, exchange_child(x, STR("/../now"), answered, x, &child));
-    if (str_starts(path, STR("/throw/")) && !exchange_is_child(x)) {
-        ck_assert_int_eq(exchange_child(x, str_skip(path, 6), NULL, NULL, &child), 0);
+        return refused(x, exchange_subrequest(x, STR("/../now"), answered, x, &child));
+    if (str_starts(path, STR("/throw/")) && !exchange_is_subrequest(x)) {
+        ck_assert_int_eq(exchange_subrequest(x, str_skip(path, 6), NULL, NULL, &child), 0);
         x->response.status = 204;
         return OUTCOME_RESPONDED;
     }
     if (!str_starts(path, STR("/ask/")))
         return OUTCOME_DECLINED;
-    error = exchange_child(x, str_skip(path, 4), answered, x, &child);
+    error = exchange_subrequest(x, str_skip(path, 4), answered, x, &child);
     return error < 0 ? refused(x, error) : OUTCOME_PENDING;
 }
 
@@ -89,7 +89,7 @@ static void asker_cancel(struct exchange *x, void *state)
 
 static enum outcome guard_handler(struct exchange *x, const void *conf, void *state)
 {
-    ck_assert(!exchange_is_child(x));
+    ck_assert(!exchange_is_subrequest(x));
     seen.guarded++;
     return OUTCOME_ALLOWED;
 }
@@ -133,7 +133,7 @@ static enum outcome maker_handler(struct exchange *x, const void *conf, void *st
         return exchange_error_response(x, 403);
     if (!str_starts(path, STR("/now")) && !str_starts(path, STR("/inside")) && !str_equal(path, STR("/long")))
         return OUTCOME_DECLINED;
-    if (exchange_is_child(x)) {
+    if (exchange_is_subrequest(x)) {
         ck_assert_uint_eq(x->request.content_length, 0);
         ck_assert_ptr_null(headers_find(&x->request.headers, STR("Content-Length")));
         ck_assert_ptr_null(headers_find(&x->request.headers, STR("Upgrade")));
@@ -158,7 +158,7 @@ static void maker_cancel(struct exchange *x, void *state)
 
 static int maker_shape(struct exchange *x, const void *conf)
 {
-    ck_assert(!exchange_is_child(x));
+    ck_assert(!exchange_is_subrequest(x));
     return 0;
 }
 

@@ -10,7 +10,7 @@ void cached_child_release(struct exchange *child)
     const struct gateway_request *p = gateway_request_of(child);
 
     if (p && gateway_is_connected(p) && cached_of(p) && p->cached->fill)
-        exchange_child_detach(child);
+        exchange_subrequest_detach(child);
     else
-        exchange_child_end(child);
+        exchange_subrequest_end(child);
 }

@@ -108,7 +108,7 @@ enum outcome cached_convert_head(struct gateway_request *p)
     struct exchange *child;
     struct gateway_request *fetching;
 
-    if (!converts_head_to_get(p) || exchange_child(p->x, (struct str){NULL, 0}, child_responded, p, &child) < 0)
+    if (!converts_head_to_get(p) || exchange_subrequest(p->x, (struct str){NULL, 0}, child_responded, p, &child) < 0)
         return OUTCOME_DECLINED;
     fetching = gateway_request_make(child);
     if (fetching)

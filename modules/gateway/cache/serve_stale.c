@@ -14,7 +14,7 @@ static void start_background_update(struct cached *cached)
 
     if (fill_lock == 0)
         return;
-    if (exchange_child(x, (struct str){NULL, 0}, NULL, NULL, &child) < 0) {
+    if (exchange_subrequest(x, (struct str){NULL, 0}, NULL, NULL, &child) < 0) {
         cache_store_fill_unlock(cached->store, &cached->origin.hash, fill_lock);
         return;
     }

@@ -60,7 +60,7 @@ static int request_slice(struct slicing *s, uint64_t index)
     int error;
 
     release_child(s);
-    error = exchange_child(s->p->x, (struct str){NULL, 0}, child_responded, s, &s->child);
+    error = exchange_subrequest(s->p->x, (struct str){NULL, 0}, child_responded, s, &s->child);
     if (error < 0) {
         s->child = NULL;
         return error;
