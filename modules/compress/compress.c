@@ -149,7 +149,7 @@ static int compress_filter(struct exchange *x, const void *own)
     int error;
 
     if (x->response.status == 304)
-        return compress_confirm(x);
+        return compress_not_modified(x);
     if (conf->gunzip && (error = compress_decode(x, conf, shared_of(x))) < 0)
         return error;
     if (x->response.status == 206)

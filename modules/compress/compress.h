@@ -66,7 +66,7 @@ MUST_CHECK int compress_weaken_etag(struct exchange *x);
  * For a 304: if the client's conditional request has the weak form of the ETag, its stored response was encoded or
  * decoded here, and the 304 gets the weak ETag. Also adds Vary. 0 or -ENOMEM.
  */
-MUST_CHECK int compress_confirm(struct exchange *x);
+MUST_CHECK int compress_not_modified(struct exchange *x);
 
 /* `gunzip`: decodes a gzip-encoded response if the client does not accept gzip. 0 or -ENOMEM. */
 MUST_CHECK int compress_decode(struct exchange *x, const struct compress_conf *conf, struct compress_worker *shared);

@@ -38,7 +38,7 @@ int compress_weaken_etag(struct exchange *x)
     return etag.data ? headers_set(&x->response.headers, &x->arena, STR("ETag"), etag) : error;
 }
 
-int compress_confirm(struct exchange *x)
+int compress_not_modified(struct exchange *x)
 {
     int error = compress_add_vary(x);
     struct str etag = {NULL, 0};

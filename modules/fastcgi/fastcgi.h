@@ -23,10 +23,10 @@ struct fastcgi_params {
 struct fastcgi_conf {
     struct gateway_conf gateway;    /* fastcgi_pass, timeouts and so on */
     struct conf_rows params;        /* struct fastcgi_params, outer scopes first */
-    struct fastcgi_params usual;    /* defaults of parameters not set by fastcgi_param */
-    bool keep;                      /* fastcgi_keep_conn: connections are reused */
+    struct fastcgi_params default_params; /* defaults of parameters not set by fastcgi_param */
+    bool keep_conn;                 /* fastcgi_keep_conn: connections are reused */
     const struct template *index;   /* fastcgi_index; NULL: none */
-    const struct capture *split;    /* fastcgi_split_path_info: groups 1 and 2; NULL: none */
+    const struct capture *split_path_info; /* fastcgi_split_path_info: groups 1 and 2; NULL: none */
 };
 
 extern const struct directive fastcgi_directives[];

@@ -41,7 +41,7 @@ static const struct {
 
 static int read_pass(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
-    struct gateway_pass pass = {.of_location = reader->scope == SCOPE_LOCATION};
+    struct gateway_pass pass = {.set_in_location = reader->scope == SCOPE_LOCATION};
     struct gateway_pass *into = out;
     int error = conf_read_template(reader, node, &pass.text);
 
@@ -134,10 +134,10 @@ int fastcgi_conf_check(void *conf, struct conf_reader *reader, const struct conf
     int error;
 
     own->gateway.gateway = &fastcgi_gateway;
-    if (own->gateway.pass.of_location && !reader->is_overlay && !conf_map_get(at, STR("fastcgi_pass")))
+    if (own->gateway.pass.set_in_location && !reader->is_overlay && !conf_map_get(at, STR("fastcgi_pass")))
         own->gateway.pass = (struct gateway_pass){0};
     error = gateway_conf_complete(&own->gateway, reader, at);
-    return error == 0 && own->usual.count == 0 ? find_default_params(&own->usual, reader, at) : error;
+    return error == 0 && own->default_params.count == 0 ? find_default_params(&own->default_params, reader, at) : error;
 }
 
 static int read_split(struct conf_reader *reader, const struct conf_node *node, void *out)
@@ -165,7 +165,7 @@ static const struct fastcgi_conf *conf_of(const struct exchange *x)
 /* Returns group 1 or 2 of fastcgi_split_path_info; data NULL if it is not configured or does not match. */
 static struct str part_of_path(const struct exchange *x, const struct fastcgi_conf *conf, unsigned group)
 {
-    const struct regex *regex = conf && conf->split ? capture_regex(conf->split) : NULL;
+    const struct regex *regex = conf && conf->split_path_info ? capture_regex(conf->split_path_info) : NULL;
 
     if (!regex || regex_match(regex, x->request.path) != 1)
         return (struct str){NULL, 0};
@@ -246,7 +246,7 @@ const struct directive fastcgi_directives[] = {
     {.name = "fastcgi_keep_conn",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SWITCH,
-     .offset = AT(keep),
+     .offset = AT(keep_conn),
      .fallback = "off",
      .example = "fastcgi_keep_conn: on",
      .help = "Whether applications keep connections open for further requests; keepalive of the upstream limits "
@@ -260,7 +260,7 @@ const struct directive fastcgi_directives[] = {
     {.name = "fastcgi_split_path_info",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CUSTOM,
-     .offset = AT(split),
+     .offset = AT(split_path_info),
      .row_size = sizeof(const struct capture *),
      .row = read_split,
      .syntax = "regex",
@@ -271,7 +271,7 @@ const struct directive fastcgi_directives[] = {
     DURATION("fastcgi_send_timeout", send_timeout_ms,
              "The timeout between two successful writes of a request to the application."),
     DURATION("fastcgi_read_timeout", read_timeout_ms, "The timeout between two reads from the application."),
-    SWITCH("fastcgi_buffering", buffering.answers, "As proxy_buffering, for responses of applications."),
+    SWITCH("fastcgi_buffering", buffering.responses, "As proxy_buffering, for responses of applications."),
     SWITCH("fastcgi_request_buffering", buffering.requests,
            "As proxy_request_buffering. A chunked body is always read completely, because FastCGI needs its length."),
     SWITCH("fastcgi_intercept_errors", intercept_errors,

@@ -23,7 +23,7 @@ static int fastcgi_begin(struct gateway_request *p)
         return -ENOMEM;
     fastcgi_reply_init(p->own_state, &p->reply, &p->x->arena, (size_t)p->conf->buffer_size,
                        p->sent.method == METHOD_HEAD);
-    p->reply.keepalive = fastcgi_conf_of(p)->keep;
+    p->reply.keepalive = fastcgi_conf_of(p)->keep_conn;
     p->incoming.transfer = TRANSFER_COPIED; /* the body is in records, so it cannot be spliced */
     return 0;
 }
@@ -110,7 +110,7 @@ const struct gateway fastcgi_gateway = {
     .tls_scheme = "fastcgi",
     .port = 9000,
     .parse = parse_target,
-    .measured = true,
+    .needs_content_length = true,
     .write_head = fastcgi_write_head,
     .begin = fastcgi_begin,
     .next = fastcgi_next,

@@ -321,9 +321,9 @@ static char *write_record(char *at, enum fastcgi_kind kind, struct str content)
  * Writes FCGI_BEGIN_REQUEST as responder (`keep`: the connection stays open after the response), then the parameters
  * in records of at most 65535 bytes, ended by an empty record.
  */
-static struct str write_records(struct arena *arena, struct str params, bool keep)
+static struct str write_records(struct arena *arena, struct str params, bool keep_conn)
 {
-    const struct str responder = {keep ? "\0\1\1\0\0\0\0\0" : "\0\1\0\0\0\0\0\0", 8};
+    const struct str responder = {keep_conn ? "\0\1\1\0\0\0\0\0" : "\0\1\0\0\0\0\0\0", 8};
     size_t records = params.length / UINT16_MAX + 3;
     char *text = arena_alloc(arena, params.length + responder.length + records * FASTCGI_HEADER);
     char *at = text;
@@ -343,7 +343,7 @@ int fastcgi_write_head(struct gateway_request *p, struct str *out_fault)
 {
     const struct fastcgi_conf *conf = fastcgi_conf_of(p);
     const struct fastcgi_params *rows = conf->params.items;
-    size_t max = conf->usual.count + p->x->request.headers.count + 1;
+    size_t max = conf->default_params.count + p->x->request.headers.count + 1;
     struct arena *arena = &p->x->arena;
     struct pairs pairs;
     struct str params;
@@ -356,7 +356,7 @@ int fastcgi_write_head(struct gateway_request *p, struct str *out_fault)
         max += rows[i].count;
     if (pairs_init(&pairs, arena, max) < 0)
         return -ENOMEM;
-    error = set_param_values(p, &pairs, &conf->usual);
+    error = set_param_values(p, &pairs, &conf->default_params);
     for (size_t i = 0; error == 0 && i < conf->params.count; i++)
         error = set_param_values(p, &pairs, &rows[i]);
     if (error < 0)
@@ -368,6 +368,6 @@ int fastcgi_write_head(struct gateway_request *p, struct str *out_fault)
     if (!params.data)
         return pairs.size > LIMIT_FASTCGI_PARAMS ? -EINVAL : -ENOMEM;
     *out_fault = STR("");
-    p->sent.head = write_records(arena, params, conf->keep);
+    p->sent.head = write_records(arena, params, conf->keep_conn);
     return p->sent.head.data ? 0 : -ENOMEM;
 }

@@ -339,7 +339,7 @@ static uint64_t content_length(const struct gateway_request *p)
 {
     const struct request *request = &p->x->request;
 
-    bool chunks = request->trailers.count > 0 && !p->conf->gateway->measured;
+    bool chunks = request->trailers.count > 0 && !p->conf->gateway->needs_content_length;
 
     if (p->sent.replacement_body.data)
         return p->sent.replacement_body.length;

@@ -69,7 +69,7 @@ static bool awaits_server(const struct gateway_request *p)
     const struct wire *wire;
 
     if (p->upstream.stream)
-        return p->conf->gateway->streams->awaits(p);
+        return p->conf->gateway->streams->awaits_response(p);
     wire = &p->upstream.connection->wire;
     return wire->state != WIRE_OPEN || (wire->receiving && (p->sent.state == SENDING_DONE || gateway_has_response(p)));
 }

@@ -23,7 +23,7 @@ struct gateway {
     const char *name;               /* part of its directives' names: NAME_pass */
     const char *scheme, *tls_scheme; /* for the log */
     uint16_t port;                  /* default port; 0: 80 or 443 */
-    bool measured;                  /* request bodies need a length in advance */
+    bool needs_content_length;      /* request bodies need a length in advance */
     const struct gateway_streams *streams; /* HTTP/2: `begin` to `finish` are not called. NULL: a request has a connection of its own */
     /* Parses a target made from variables. 0 or -EINVAL. */
     int (*parse)(struct str text, struct gateway_target *out_target);
@@ -45,7 +45,7 @@ struct gateway_streams {
     void (*begin)(struct gateway_request *p); /* sends p->sent.h2, and receives the response */
     void (*receive)(struct gateway_request *p); /* there is room for more of the response */
     void (*wake)(struct gateway_request *p); /* the request body has more */
-    bool (*awaits)(const struct gateway_request *p); /* true while the next step is the server's: the timeout of reading applies */
+    bool (*awaits_response)(const struct gateway_request *p); /* true while the next step is the server's: the timeout of reading applies */
     void (*set_timeout)(struct gateway_request *p, uint64_t timeout_ms);
     void (*release)(struct gateway_request *p); /* an incomplete stream is cancelled */
 };

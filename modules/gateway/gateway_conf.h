@@ -22,7 +22,7 @@ struct gateway_pass {
     const struct template *text;    /* NULL: not passed on */
     struct gateway_target target;   /* if it has no variable */
     const struct upstream *upstream; /* if it has no variable; else the group is found per request */
-    bool of_location;               /* set in a location: nested locations do not inherit it */
+    bool set_in_location;           /* set in a location: nested locations do not inherit it */
 };
 
 /* Conditions for another attempt: bits in the order of gateway_next_words. */
@@ -57,7 +57,7 @@ enum gateway_ignore {
 /* Buffering of bodies. */
 struct gateway_buffering {
     bool requests;                  /* the request body is read before the upstream is contacted */
-    bool answers;                   /* the response is read as fast as the upstream sends */
+    bool responses;                 /* the response is read as fast as the upstream sends */
     uint64_t count, size;           /* buffers in memory: number, and bytes of one */
     uint64_t file_max;
     struct str directory;

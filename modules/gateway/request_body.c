@@ -42,7 +42,7 @@ int gateway_buffer_request(struct gateway_request *p, void (*done)(void *owner, 
 {
     struct request *request = &p->x->request;
     bool buffers = p->conf->buffering.requests ||
-                  (request->content_length == BODY_LENGTH_UNKNOWN && p->conf->gateway->measured);
+                  (request->content_length == BODY_LENGTH_UNKNOWN && p->conf->gateway->needs_content_length);
     int error;
 
     if (!buffers || p->sent.replacement_body.data || p->sent.buffered || request->content_length == 0)

@@ -19,7 +19,7 @@ bool gateway_wants_spool(const struct gateway_request *p)
         return false;
     if (str_equal_nocase(value, STR("yes")))
         return true;
-    return p->conf->buffering.answers && !str_equal_nocase(value, STR("no"));
+    return p->conf->buffering.responses && !str_equal_nocase(value, STR("no"));
 }
 
 static void response_spool_progressed(void *owner)

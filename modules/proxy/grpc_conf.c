@@ -25,7 +25,7 @@ int grpc_conf_check(void *conf, struct conf_reader *reader, const struct conf_no
 
     own->gateway.gateway = &grpc_gateway;
     own->gateway.ssl.http2 = true;
-    if (pass->of_location && !reader->is_overlay && !conf_map_get(at, STR("grpc_pass")))
+    if (pass->set_in_location && !reader->is_overlay && !conf_map_get(at, STR("grpc_pass")))
         *pass = (struct gateway_pass){0};
     error = proxy_make_tls(own, reader, at);
     return error ? error : gateway_conf_complete(&own->gateway, reader, at);

@@ -23,7 +23,7 @@ static int refuse_pass(struct conf_reader *reader, const struct conf_node *node,
 int proxy_read_pass_as(struct conf_reader *reader, const struct conf_node *node,
                        int (*parse)(struct str text, struct gateway_target *out_target), struct str hint, void *out)
 {
-    struct gateway_pass pass = {.of_location = reader->scope == SCOPE_LOCATION};
+    struct gateway_pass pass = {.set_in_location = reader->scope == SCOPE_LOCATION};
     struct gateway_pass *into = out;
     int error = conf_read_template(reader, node, &pass.text);
     struct str text;
@@ -184,7 +184,7 @@ int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_n
     own->gateway.ssl.http2 = own->http_version > 0;
     own->gateway.drop_body = !own->pass_body;
     own->drop_fields = !own->pass_fields;
-    if (pass->of_location && !reader->is_overlay && !conf_map_get(at, STR("proxy_pass")))
+    if (pass->set_in_location && !reader->is_overlay && !conf_map_get(at, STR("proxy_pass")))
         *pass = (struct gateway_pass){0};
     error = proxy_make_tls(own, reader, at);
     if (error == 0)

@@ -10,7 +10,7 @@
 struct return_value {
     int status;                  /* 0: the module is inactive */
     const struct template *text; /* the body, or the redirect's target; NULL: only the status */
-    bool of_location;            /* set in a location: not inherited by nested locations */
+    bool set_in_location;        /* set in a location: not inherited by nested locations */
 };
 
 struct return_conf {
@@ -47,7 +47,7 @@ static bool is_url(struct str word)
 /* "404", "200 text", "301 URL", or a URL alone (302). */
 static int read_return(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
-    struct return_value value = {.of_location = reader->scope == SCOPE_LOCATION};
+    struct return_value value = {.set_in_location = reader->scope == SCOPE_LOCATION};
     struct return_value *into = out;
     struct conf_words words;
     int error = conf_read_words(reader, node, &words);
@@ -84,7 +84,7 @@ static int check_return(void *conf, struct conf_reader *reader, const struct con
 {
     struct return_conf *own = conf;
 
-    if (own->value.of_location && !reader->is_overlay && !conf_map_get(at, STR("return")))
+    if (own->value.set_in_location && !reader->is_overlay && !conf_map_get(at, STR("return")))
         own->value = (struct return_value){0};
     return 0;
 }
@@ -109,7 +109,7 @@ static bool return_settles(const struct exchange *x, const void *conf)
 {
     const struct return_value *value = &((const struct return_conf *)conf)->value;
 
-    return value->status && (value->of_location || exchange_in_server(x)) && !exchange_return_skipped(x);
+    return value->status && (value->set_in_location || exchange_in_server(x)) && !exchange_return_skipped(x);
 }
 
 static enum outcome return_handler(struct exchange *x, const void *conf, void *state)

@@ -266,7 +266,7 @@ enum outcome cached_lookup(struct gateway_request *p)
                       (cached->partial && cached->partial->takes_range));
     if (p->slice.of)
         return begin_slice(cached);
-    bypassed = cached_any_holds(x, &p->conf->cache.bypass);
+    bypassed = cached_test_predicates(x, &p->conf->cache.bypass);
     if (bypassed < 0)
         return exchange_error_response(x, 500);
     if (bypassed) {

@@ -153,6 +153,6 @@ int cached_may_store(struct gateway_request *p, const struct received_response *
     cached_set_times(p, received, metadata);
     if (!is_worth_storing(p, received, metadata))
         return 0;
-    refused = cached_any_holds(p->x, &conf->no_cache);
+    refused = cached_test_predicates(p->x, &conf->no_cache);
     return refused < 0 ? refused : !refused;
 }

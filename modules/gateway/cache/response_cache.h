@@ -89,7 +89,7 @@ int gateway_cache_check_methods(const struct gateway_cache_conf *conf, struct co
 /* True if the request is served from slices. */
 bool cached_wants_slices(const struct gateway_request *p);
 /* 1 if the value of at least one template is neither empty nor "0"; 0, or -ENOMEM. */
-MUST_CHECK int cached_any_holds(struct exchange *x, const struct conf_templates *templates);
+MUST_CHECK int cached_test_predicates(struct exchange *x, const struct conf_templates *templates);
 
 /*
  * stored_response.c: metadata, reason phrase and fields as text; data NULL: out of memory. A phrase that is standard,

@@ -142,7 +142,7 @@ int gateway_cache_check_methods(const struct gateway_cache_conf *conf, struct co
     return -EINVAL;
 }
 
-int cached_any_holds(struct exchange *x, const struct conf_templates *templates)
+int cached_test_predicates(struct exchange *x, const struct conf_templates *templates)
 {
     for (size_t i = 0; i < templates->count; i++) {
         struct str value = exchange_eval(x, templates->items[i]);

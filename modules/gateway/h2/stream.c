@@ -63,7 +63,7 @@ static void stream_wake(struct gateway_request *p)
     gateway_link_wake(p->upstream.stream);
 }
 
-static bool stream_awaits(const struct gateway_request *p)
+static bool stream_awaits_response(const struct gateway_request *p)
 {
     return p->upstream.stream->wanted && (p->sent.state == SENDING_DONE || gateway_has_response(p));
 }
@@ -259,7 +259,7 @@ const struct gateway_streams gateway_http2_streams = {
     .begin = stream_begin,
     .receive = stream_receive,
     .wake = stream_wake,
-    .awaits = stream_awaits,
+    .awaits_response = stream_awaits_response,
     .set_timeout = stream_set_timeout,
     .release = stream_release,
 };
