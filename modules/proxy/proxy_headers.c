@@ -183,7 +183,7 @@ static int write_http2(struct gateway_request *p, const struct h1_request_head *
         .headers = fields,
         .trailers = &p->x->request.trailers,
         .content_length = head->content_length,
-        .measured = head->measured && head->content_length != BODY_LENGTH_UNKNOWN,
+        .send_content_length = head->send_content_length && head->content_length != BODY_LENGTH_UNKNOWN,
         .head = p->sent.method == METHOD_HEAD,
     };
     p->sent.h2 = request;
@@ -204,7 +204,7 @@ int proxy_write_head(struct gateway_request *p, struct str *out_fault)
         .connection = upstream_group_upstream(p->upstream.group)->keepalive && !p->conf->proxy_protocol
                           ? STR("")
                           : STR("close"),
-        .measured = request->content_length > 0 || p->sent.content_length > 0 ||
+        .send_content_length = request->content_length > 0 || p->sent.content_length > 0 ||
                     headers_find(&request->headers, STR("Content-Length")),
         .content_length = p->sent.content_length,
     };

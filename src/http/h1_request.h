@@ -12,7 +12,7 @@ struct h1_request_head {
     struct str target;              /* for the request line; visible bytes only */
     struct headers *headers;        /* Content-Length, Transfer-Encoding, Connection and Keep-Alive in it are skipped */
     struct str connection;          /* value of Connection; empty: none, persistent */
-    bool measured;                  /* send Content-Length, even 0 */
+    bool send_content_length;       /* send Content-Length, even 0 */
     uint64_t content_length;        /* BODY_LENGTH_UNKNOWN: chunked */
 };
 

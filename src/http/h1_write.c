@@ -252,7 +252,7 @@ static char *write_request_framing(char *at, const struct h1_request_head *head)
 {
     if (head->content_length == BODY_LENGTH_UNKNOWN)
         return write_str(at, STR("Transfer-Encoding: chunked\r\n"));
-    if (!head->measured)
+    if (!head->send_content_length)
         return at;
     at = write_str(at, STR("Content-Length: "));
     at = write_number(at, head->content_length);

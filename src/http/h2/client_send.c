@@ -37,7 +37,7 @@ static int send_head(struct h2_client_stream *stream)
     struct h2_section section = {
         .request = &request->pseudo,
         .headers = request->headers,
-        .content_length = request->measured ? request->content_length : BODY_LENGTH_UNKNOWN,
+        .content_length = request->send_content_length ? request->content_length : BODY_LENGTH_UNKNOWN,
     };
 
     stream->id = session->next_id;

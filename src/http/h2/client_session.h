@@ -25,7 +25,7 @@ struct h2_client_request {
     const struct headers *headers;  /* Host, Content-Length and fields of an HTTP/1 connection are not sent */
     const struct headers *trailers; /* sent after a body of unknown length, if there are any */
     uint64_t content_length;        /* 0: no body; BODY_LENGTH_UNKNOWN */
-    bool measured;                  /* send Content-Length, even 0 */
+    bool send_content_length;       /* send Content-Length, even 0 */
     bool head;                      /* HEAD: the response has no body */
 };
 

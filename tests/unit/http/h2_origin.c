@@ -66,7 +66,7 @@ void h2_origin_request(struct h2_origin *origin, unsigned i, const char *method,
         .pseudo = {str_from(method), STR("http"), STR("a.test"), STR("/x")},
         .headers = &origin->fields,
         .content_length = length,
-        .measured = length && length != BODY_LENGTH_UNKNOWN,
+        .send_content_length = length && length != BODY_LENGTH_UNKNOWN,
         .head = strcmp(method, "HEAD") == 0,
     };
     origin->bodies[i] = str_from(body);

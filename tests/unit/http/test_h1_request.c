@@ -10,7 +10,7 @@ static struct arena arena;
 static const struct {
     const char *method, *target, *name, *value;
     const char *connection;
-    bool measured;
+    bool send_content_length;
     uint64_t content_length;
     const char *written; /* NULL: refused */
 } heads[] = {
@@ -44,7 +44,7 @@ START_TEST(heads_are_written_or_refused)
                                        .target = str_from(heads[i].target),
                                        .headers = &headers,
                                        .connection = str_from(heads[i].connection),
-                                       .measured = heads[i].measured,
+                                       .send_content_length = heads[i].send_content_length,
                                        .content_length = heads[i].content_length};
         struct str fault = {0};
         struct str bytes = {0};
