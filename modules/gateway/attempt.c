@@ -6,7 +6,7 @@
 
 #include "base/saturate.h"
 #include "connection.h"
-#include "modules/gateway/h2/link.h"
+#include "modules/gateway/h2/shared_connection.h"
 #include "request_body.h"
 #include "response_body.h"
 

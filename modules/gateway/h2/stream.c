@@ -39,7 +39,7 @@ static void stream_begin(struct gateway_request *p)
     stream->wanted = true;
     p->incoming.transfer = TRANSFER_COPIED; /* the body is in frames, so it cannot be spliced */
     p->sent.state = SENDING_BLOCKED;
-    gateway_link_begin(stream);
+    gateway_stream_begin(stream);
     gateway_set_timeout(p);
 }
 
@@ -51,7 +51,7 @@ static void stream_receive(struct gateway_request *p)
         return;
     stream->wanted = true;
     h2_client_stream_request(&stream->client);
-    gateway_link_wake(stream);
+    gateway_stream_wake(stream);
 }
 
 static void stream_wake(struct gateway_request *p)
@@ -60,7 +60,7 @@ static void stream_wake(struct gateway_request *p)
         return;
     p->sent.state = SENDING_BLOCKED;
     h2_client_stream_wake(&p->upstream.stream->client);
-    gateway_link_wake(p->upstream.stream);
+    gateway_stream_wake(p->upstream.stream);
 }
 
 static bool stream_awaits_response(const struct gateway_request *p)
@@ -74,7 +74,7 @@ static void stream_release(struct gateway_request *p)
 
     p->upstream.stream = NULL;
     h1_reply_finish(&p->reply);
-    gateway_link_detach(stream);
+    gateway_stream_detach(stream);
 }
 
 static void update_sending(struct gateway_request *p, const struct h2_client_stream *client)
@@ -220,7 +220,7 @@ static void stream_lost(struct gateway_stream *stream, int error, const char *fa
         upstream_use_end(peer);
 }
 
-static void stream_progress(struct gateway_stream *stream)
+static void stream_refused(struct gateway_stream *stream)
 {
     gateway_unprocessed(stream->p);
 }
@@ -232,8 +232,8 @@ static void stream_opened(struct gateway_stream *stream)
 
 static int stream_connect(struct gateway_request *p)
 {
-    static const struct gateway_link_events events = {
-        .opened = stream_opened, .updated = stream_updated, .lost = stream_lost, .progress = stream_progress};
+    static const struct gateway_stream_events events = {
+        .opened = stream_opened, .updated = stream_updated, .lost = stream_lost, .refused = stream_refused};
     struct gateway_stream *stream = arena_zalloc(&p->x->arena, 1, sizeof(*stream));
     int error;
 
@@ -241,17 +241,17 @@ static int stream_connect(struct gateway_request *p)
         return -ENOMEM;
     stream->p = p;
     stream->events = &events;
-    error = gateway_link_attach(stream, p->upstream.reuse == REUSE_REFUSED);
+    error = gateway_stream_attach(stream, p->upstream.reuse == REUSE_REFUSED);
     if (error < 0)
         return error;
     p->upstream.stream = stream;
-    gateway_link_set_timeout(stream, p->conf->connect_timeout_ms);
+    gateway_stream_set_timeout(stream, p->conf->connect_timeout_ms);
     return 0;
 }
 
 static void stream_set_timeout(struct gateway_request *p, uint64_t timeout_ms)
 {
-    gateway_link_set_timeout(p->upstream.stream, timeout_ms);
+    gateway_stream_set_timeout(p->upstream.stream, timeout_ms);
 }
 
 const struct gateway_streams gateway_http2_streams = {
