@@ -321,7 +321,7 @@ struct cache_task {
     struct buffer head;
     struct cache_hash locked;
     uint64_t fill_lock;                 /* released afterwards; 0: none */
-    struct cache_head_update *renewal;  /* waits for the head; NULL: none */
+    struct cache_head_update *head_update; /* waits for the head; NULL: none */
 };
 
 static int update_work(void *argument)
@@ -337,16 +337,16 @@ static void update_done(struct op *op, int result)
     struct cache_task *task = container_of(op, struct cache_task, op);
 
     cache_store_fill_unlock(task->store, &task->locked, task->fill_lock);
-    if (task->renewal) {
-        task->renewal->task = NULL;
-        task->renewal->ended(task->renewal);
+    if (task->head_update) {
+        task->head_update->task = NULL;
+        task->head_update->ended(task->head_update);
     }
     buffer_finish(&task->head);
     free(task);
 }
 
 void cache_store_update(struct cache_store *store, const struct cache_entry *entry, struct str head,
-                        const struct cache_hash *locked, uint64_t fill_lock, struct cache_head_update *renewal)
+                        const struct cache_hash *locked, uint64_t fill_lock, struct cache_head_update *head_update)
 {
     struct cache_task *task = calloc(1, sizeof(*task));
 
@@ -362,15 +362,15 @@ void cache_store_update(struct cache_store *store, const struct cache_entry *ent
     task->view = entry->view;
     task->locked = *locked;
     task->fill_lock = fill_lock;
-    task->renewal = renewal;
-    if (renewal)
-        renewal->task = task;
+    task->head_update = head_update;
+    if (head_update)
+        head_update->task = task;
     loop_offload(store->loop, &task->op, update_work, task);
 }
 
-void cache_head_update_cancel(struct cache_head_update *renewal)
+void cache_head_update_cancel(struct cache_head_update *head_update)
 {
-    if (renewal->task)
-        renewal->task->renewal = NULL;
-    renewal->task = NULL;
+    if (head_update->task)
+        head_update->task->head_update = NULL;
+    head_update->task = NULL;
 }

@@ -69,19 +69,19 @@ bool cache_store_discard(struct cache_store *store, struct str key);
 void cache_store_remove_entry(struct cache_store *store, const struct cache_entry *entry);
 /* The write of another head of an entry; embedded in its owner, which sets `ended`. */
 struct cache_head_update {
-    void (*ended)(struct cache_head_update *renewal); /* called when the head is written, or writing has failed */
+    void (*ended)(struct cache_head_update *head_update); /* called when the head is written, or writing has failed */
     struct cache_task *task;        /* NULL: none in progress; private otherwise */
 };
 
 /*
  * Stores another head of an entry, seen by lookups once it is written; then releases `fill_lock` (0: none) of
- * `locked`. `ended` of `renewal` (NULL: none) is called afterwards, never inside this call; not at all if its `task` is
+ * `locked`. `ended` of `head_update` (NULL: none) is called afterwards, never inside this call; not at all if its `task` is
  * NULL on return: out of memory.
  */
 void cache_store_update(struct cache_store *store, const struct cache_entry *entry, struct str head, const struct cache_hash *locked,
-                        uint64_t fill_lock, struct cache_head_update *renewal);
+                        uint64_t fill_lock, struct cache_head_update *head_update);
 /* Cancels `ended`. No effect if nothing is in progress. */
-void cache_head_update_cancel(struct cache_head_update *renewal);
+void cache_head_update_cancel(struct cache_head_update *head_update);
 
 /* Bytes of a stored body that are copied into another body (cache_fill.c). */
 struct cache_splice {

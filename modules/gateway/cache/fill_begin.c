@@ -10,7 +10,7 @@
 
 static bool is_publishing(const struct cached *cached)
 {
-    return cached->publishing[0] || cached->publishing[1] || cached->renewal.task;
+    return cached->publishing[0] || cached->publishing[1] || cached->head_update.task;
 }
 
 void cached_release_head(struct cached *cached)
@@ -42,18 +42,18 @@ static void fill_published(struct cache_fill *fill)
     part_published(cached);
 }
 
-static void head_renewed(struct cache_head_update *renewal)
+static void head_updated(struct cache_head_update *head_update)
 {
-    part_published(container_of(renewal, struct cached, renewal));
+    part_published(container_of(head_update, struct cached, head_update));
 }
 
-void cached_renew(struct cached *cached, const struct cache_entry *entry, struct str head,
+void cached_update_head(struct cached *cached, const struct cache_entry *entry, struct str head,
                   const struct cache_hash *locked, uint64_t fill_lock)
 {
-    bool delays = !cached->base.background && !cached->renewal.task;
+    bool delays = !cached->base.background && !cached->head_update.task;
 
-    cached->renewal.ended = head_renewed;
-    cache_store_update(cached->store, entry, head, locked, fill_lock, delays ? &cached->renewal : NULL);
+    cached->head_update.ended = head_updated;
+    cache_store_update(cached->store, entry, head, locked, fill_lock, delays ? &cached->head_update : NULL);
 }
 
 void cached_publish(struct cached *cached, struct cache_fill *fill)
@@ -92,7 +92,7 @@ bool cached_delays_head(struct gateway_request *p)
 
     if (!cached || cached->base.background)
         return false;
-    cached->holds_head = cached->base.fill ? is_stored_soon(p) : cached->renewal.task != NULL;
+    cached->holds_head = cached->base.fill ? is_stored_soon(p) : cached->head_update.task != NULL;
     return cached->holds_head;
 }
 

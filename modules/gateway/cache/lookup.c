@@ -292,7 +292,7 @@ void cached_end(struct gateway_request *p)
             cached->publishing[i]->ended = NULL;
         cached->publishing[i] = NULL;
     }
-    cache_head_update_cancel(&cached->renewal);
+    cache_head_update_cancel(&cached->head_update);
     if (cached->partial)
         cached_partial_end(cached);
     cache_fill_discard(cached->base.fill);

@@ -54,7 +54,7 @@ void cached_partial_reset(struct cached *cached)
     partial->looked_up = false;
 }
 
-void cached_partial_drop(struct cached *cached)
+void cached_partial_remove(struct cached *cached)
 {
     struct cached_partial *partial = cached->partial;
 

@@ -73,7 +73,7 @@ void cached_partial_represent(struct cached *cached, struct representation *whol
 /* A body for a range inside the span; it references the entry. NULL: out of memory, or outside the span. */
 struct body *cached_partial_body(struct cached *cached, uint64_t at, uint64_t length);
 /* Removes the unusable entry from the cache. */
-void cached_partial_drop(struct cached *cached);
+void cached_partial_remove(struct cached *cached);
 /* Stores an interrupted response like cached_partial_store_interrupted, and releases the state at the end of the exchange. */
 void cached_partial_end(struct cached *cached);
 /* The key of the incomplete entry, derived from that of the complete one. data NULL: out of memory. */

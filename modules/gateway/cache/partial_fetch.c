@@ -111,7 +111,7 @@ static int check_other_status(struct cached *cached)
         return 0;
     if (is_failure(status) || (!about_missing && status == 304))
         return -ENOTSUP;
-    cached_partial_drop(cached);
+    cached_partial_remove(cached);
     if (status != 206 && status != 304 && status != 416)
         return -ENOTSUP;
     cached->request_sent_s = cached_now_s(cached);
@@ -220,7 +220,7 @@ static int update_stored_head(struct cached *cached, struct received_response *r
     head = stored_response_write(metadata, STR(""), &merged, &cached->p->x->arena);
     if (!head.data)
         return -ENOMEM;
-    cached_renew(cached, partial->entry, head, &cached->origin.hash, cached->fill_lock);
+    cached_update_head(cached, partial->entry, head, &cached->origin.hash, cached->fill_lock);
     cached->fill_lock = 0;
     return 0;
 }
@@ -254,7 +254,7 @@ static int update_span(struct cached *cached, struct received_response *received
         return 0;
     partial->minimum_length = 0;
     if (stored && (content.total != partial->cached_part.total || !partial_same_version(headers, &stored->headers))) {
-        cached_partial_drop(cached);
+        cached_partial_remove(cached);
     } else if (stored && partial->entry->updates < LIMIT_CACHE_UPDATES) {
         if (content.span.first >= cached_part->first && content.span.last <= cached_part->last)
             return update_stored_head(cached, received, metadata);

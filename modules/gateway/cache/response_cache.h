@@ -64,7 +64,7 @@ struct cached {
     bool revalidates;               /* the request was conditional for `stale` */
     int64_t request_sent_s;
     struct cache_fill *publishing[2]; /* complete, not yet published: the response, and the entry with its Vary names */
-    struct cache_head_update renewal; /* the new head of a stored response is being written */
+    struct cache_head_update head_update; /* the new head of a stored response is being written */
     bool holds_head;                /* the response's head waits for publication */
     uint64_t stored_bytes;                  /* body bytes added to the fill */
     struct str head;                /* to be stored */
@@ -241,7 +241,7 @@ void cached_fill_failed(struct gateway_request *p);
 /* Delays the response until `fill` is published; cache_fill_end follows. */
 void cached_publish(struct cached *cached, struct cache_fill *fill);
 /* Replaces the head of an entry, and delays the response until then. Last two parameters as in cache_store_update. */
-void cached_renew(struct cached *cached, const struct cache_entry *entry, struct str head, const struct cache_hash *locked,
+void cached_update_head(struct cached *cached, const struct cache_entry *entry, struct str head, const struct cache_hash *locked,
                   uint64_t fill_lock);
 /* True while too many bytes wait to be written to the disk; gateway_read is called afterwards. */
 bool cached_fill_is_full(const struct gateway_request *p);

@@ -27,7 +27,7 @@ int stored_response_merge(struct gateway_request *p, const struct stored_respons
 }
 
 /* True if the 304 may update the entry: it may be stored, sets no cookie, and has the same field names in Vary. */
-static bool may_renew(const struct cached *cached, const struct received_response *received)
+static bool may_update_head(const struct cached *cached, const struct received_response *received)
 {
     struct str known = cached->names.data ? cached->names : STR("");
     struct str names;
@@ -89,8 +89,8 @@ int cached_revalidated(struct gateway_request *p, struct received_response *rece
     error = head.data ? cached_respond(cached, cached->stale, &metadata, &merged) : -ENOMEM;
     if (error < 0)
         return error;
-    if (may_renew(cached, received)) {
-        cached_renew(cached, cached->stale, head, &cached->origin.hash, cached->fill_lock);
+    if (may_update_head(cached, received)) {
+        cached_update_head(cached, cached->stale, head, &cached->origin.hash, cached->fill_lock);
         cached->fill_lock = 0;
     } else {
         cache_store_remove_entry(cached->store, cached->stale);

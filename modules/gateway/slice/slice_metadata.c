@@ -99,7 +99,7 @@ static int store_metadata(struct slicing *s, bool renewed, struct cached *owner)
     if (!head.data)
         return -ENOMEM;
     if (renewed && s->stale->updates < LIMIT_CACHE_UPDATES) {
-        cached_renew(owner, s->stale, head, &s->origin.hash, s->fill_lock);
+        cached_update_head(owner, s->stale, head, &s->origin.hash, s->fill_lock);
         s->fill_lock = 0;
         return 0;
     }

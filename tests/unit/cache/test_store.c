@@ -315,15 +315,15 @@ END_TEST
 
 static unsigned renewals;
 
-static void renewed(struct cache_head_update *renewal)
+static void renewed(struct cache_head_update *head_update)
 {
-    ck_assert_ptr_null(renewal->task);
+    ck_assert_ptr_null(head_update->task);
     renewals++;
 }
 
 START_TEST(updated_heads_are_found)
 {
-    struct cache_head_update renewal = {.ended = renewed};
+    struct cache_head_update head_update = {.ended = renewed};
     struct cache_entry *entry, *newer;
 
     cache_fixture_open(&fixture);
@@ -337,17 +337,17 @@ START_TEST(updated_heads_are_found)
     check_is("a", "two", STR("body"));
     ck_assert(str_equal(entry->head, STR("one"))); /* the response in use does not change */
     newer = look_up("a");
-    cache_store_update(store, newer, STR("three"), &newer->id.hash, 0, &renewal);
-    ck_assert_ptr_nonnull(renewal.task);
+    cache_store_update(store, newer, STR("three"), &newer->id.hash, 0, &head_update);
+    ck_assert_ptr_nonnull(head_update.task);
     ck_assert_uint_eq(renewals, 0);
     finish_tasks();
     ck_assert_uint_eq(renewals, 1);
     check_is("a", "three", STR("body"));
     cache_entry_unref(newer);
     newer = look_up("a");
-    cache_store_update(store, newer, STR("four"), &newer->id.hash, 0, &renewal);
-    cache_head_update_cancel(&renewal);
-    cache_head_update_cancel(&renewal);
+    cache_store_update(store, newer, STR("four"), &newer->id.hash, 0, &head_update);
+    cache_head_update_cancel(&head_update);
+    cache_head_update_cancel(&head_update);
     finish_tasks();
     ck_assert_uint_eq(renewals, 1); /* the head is written nevertheless */
     check_is("a", "four", STR("body"));
