@@ -92,7 +92,7 @@ enum outcome gateway_accel_follow(struct gateway_request *p)
         return exchange_error_response_log(x, 500, LOG_ERROR, "X-Accel-Redirect: \"" STR_FMT "\" is not a path or a "
                                                                                              "named location",
                                            STR_ARG(place));
-    exchange_become_get(x);
+    exchange_change_to_get(x);
     return exchange_internal_redirect(x, target.path, target.query.data ? target.query : STR(""));
 }
 

@@ -130,7 +130,7 @@ static int respond_file(struct exchange *x, const struct static_conf *conf, stru
     int error;
 
     whole.validators.modified = entry->stat.st_mtim.tv_sec;
-    whole.validators.since_off = conf->if_modified_since == MODIFIED_OFF;
+    whole.validators.ignore_modified_since = conf->if_modified_since == MODIFIED_OFF;
     if (conf->etag != ETAG_OFF) {
         whole.validators.etag = conf->etag == ETAG_HASH && entry->digested
                                     ? make_hash_etag(&x->arena, entry)

@@ -49,7 +49,7 @@ static const struct term {
     {"stale-if-error", BY_BOTH, AT(stale_if_error), 0, false, false, false},
 };
 
-int delta_read(struct str text, int64_t *out_seconds)
+int delta_seconds_parse(struct str text, int64_t *out_seconds)
 {
     uint64_t value;
     int error;
@@ -79,7 +79,7 @@ static void parse_seconds(struct cache_control *control, const struct term *term
 
     if (!has_value && term->bare)
         found = DELTA_MAX;
-    else if (has_value && delta_read(value, &found) < 0)
+    else if (has_value && delta_seconds_parse(value, &found) < 0)
         found = term->bad;
     if (*seconds == DELTA_NONE)
         *seconds = found;
@@ -89,7 +89,7 @@ static void parse_seconds(struct cache_control *control, const struct term *term
         *seconds = found;
 }
 
-void cache_control_note(struct cache_control *control, enum cache_side side, struct str name, struct str value,
+void cache_control_add(struct cache_control *control, enum cache_side side, struct str name, struct str value,
                         bool has_value)
 {
     unsigned bit = 1u << side;
@@ -110,7 +110,7 @@ static void add_directive(struct cache_control *control, enum cache_side side, s
     struct str value = member;
     struct str name = str_trim(str_cut(&value, '='));
 
-    cache_control_note(control, side, name, value, has_value);
+    cache_control_add(control, side, name, value, has_value);
 }
 
 void cache_control_clear(struct cache_control *out)

@@ -33,7 +33,7 @@ void cache_control_read(const struct headers *headers, enum cache_side side, str
 /* Sets all directives to absent. */
 void cache_control_clear(struct cache_control *out);
 /* Records one directive, merged with its earlier occurrences; unknown names are ignored. */
-void cache_control_note(struct cache_control *control, enum cache_side side, struct str name, struct str value, bool has_value);
+void cache_control_add(struct cache_control *control, enum cache_side side, struct str name, struct str value, bool has_value);
 /*
  * Parses a targeted field (RFC 9213) of a response: an RFC 9651 Dictionary, in which the last of several members of
  * one name counts. 0 with *out set; -ENOENT: absent or empty; -EINVAL: malformed, to be ignored.
@@ -41,7 +41,7 @@ void cache_control_note(struct cache_control *control, enum cache_side side, str
 MUST_CHECK int cache_control_read_targeted(const struct headers *headers, struct str name, struct cache_control *out);
 
 /* Parses delta-seconds, optionally quoted, limited to DELTA_MAX. 0 or -EINVAL. */
-MUST_CHECK int delta_read(struct str text, int64_t *out_seconds);
+MUST_CHECK int delta_seconds_parse(struct str text, int64_t *out_seconds);
 
 /*
  * The names in Vary, in lower case, sorted, without duplicates, joined by ','; empty: none. 0; -ENOTSUP for "*", an

@@ -126,7 +126,7 @@ int conditional_check(const struct request *request, const struct validators *va
     if (field) {
         if (field_matches(headers, field, validators->etag, WEAK))
             return reads ? 304 : 412;
-    } else if (reads && since >= 0 && !validators->since_off &&
+    } else if (reads && since >= 0 && !validators->ignore_modified_since &&
                single_date(headers, STR("If-Modified-Since"), now, &date)) {
         if (exact ? since == date : since <= date)
             return 304;

@@ -10,7 +10,7 @@ struct validators {
     struct str etag;                /* with quotes and W/; empty: none */
     int64_t modified;               /* seconds, or -1 */
     int64_t dated;                  /* compared with If-Modified-Since if there is no Last-Modified (RFC 9111 4.3.2); 0: none */
-    bool since_off;                 /* If-Modified-Since is ignored (nginx's if_modified_since: off) */
+    bool ignore_modified_since;     /* If-Modified-Since is ignored (nginx's if_modified_since: off) */
 };
 
 /* 0: continue; 304 or 412. `exact` is nginx's if_modified_since: exact. */

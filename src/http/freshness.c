@@ -85,7 +85,7 @@ static int64_t parse_age(const struct headers *headers)
     int64_t seconds;
 
     header_list_start(&list, headers, STR("Age"));
-    return header_list_next(&list, &member) && delta_read(member, &seconds) == 0 ? seconds : 0;
+    return header_list_next(&list, &member) && delta_seconds_parse(member, &seconds) == 0 ? seconds : 0;
 }
 
 int64_t freshness_initial_age(const struct received_response *response)

@@ -248,7 +248,7 @@ static void record_member(struct cache_control *out, const struct member *member
 {
     if (member->kind == KIND_FALSE)
         return;
-    cache_control_note(out, CACHE_OF_RESPONSE, member->name, member->kind == KIND_INTEGER ? member->text : STR(""),
+    cache_control_add(out, CACHE_OF_RESPONSE, member->name, member->kind == KIND_INTEGER ? member->text : STR(""),
                        member->kind != KIND_TRUE);
 }
 

@@ -85,7 +85,7 @@ static enum outcome redirect_to_error_page(struct request_state *request, const 
     if (str_starts(target, STR("@"))) {
         outcome = redirect_to_named_location(request, target);
     } else {
-        exchange_become_get(x);
+        exchange_change_to_get(x);
         request->rules_ended |= request->in_server;
         outcome = exchange_internal_redirect(x, path, query.data ? query : STR(""));
     }

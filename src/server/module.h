@@ -136,7 +136,7 @@ void exchange_set_rate(struct exchange *x, uint64_t rate);
 /* Returns true if exchange_set_rate was called, with its rate in *out_rate. */
 bool exchange_rate(const struct exchange *x, uint64_t *out_rate);
 /* Makes the internally redirected request a GET (HEAD stays) without a body. */
-void exchange_become_get(struct exchange *x);
+void exchange_change_to_get(struct exchange *x);
 /* Removes a request body that was rejected or is incomplete. The session discards further bytes of it. */
 void exchange_drop_body(struct exchange *x);
 /*

@@ -25,7 +25,7 @@ void exchange_drop_body(struct exchange *x)
     x->request.body = body_empty();
 }
 
-void exchange_become_get(struct exchange *x)
+void exchange_change_to_get(struct exchange *x)
 {
     if (x->request.method == METHOD_HEAD || x->request.method == METHOD_GET)
         return;

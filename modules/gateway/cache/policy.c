@@ -34,7 +34,7 @@ static int64_t accel_expires(struct str value, int64_t now_s)
     bool absolute = str_starts(value, STR("@"));
     int64_t seconds;
 
-    if (!value.data || delta_read(str_skip(value, absolute), &seconds) < 0)
+    if (!value.data || delta_seconds_parse(str_skip(value, absolute), &seconds) < 0)
         return DELTA_NONE;
     if (absolute)
         return seconds > now_s ? seconds - now_s : 0;
