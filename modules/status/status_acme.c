@@ -16,7 +16,7 @@ static const struct row {
     size_t offset;                  /* of the value in struct acme_status */
 } rows[] = {
     {"expires_seconds", "End of the validity of the certificate, in seconds since the epoch; 0: there is none yet.",
-     offsetof(struct acme_status, until_s)},
+     offsetof(struct acme_status, not_after_s)},
     {"next_attempt_seconds", "When the certificate is requested next, in seconds since the epoch.",
      offsetof(struct acme_status, next_s)},
     {"failures", "Failed attempts since the last success.", offsetof(struct acme_status, failures)},
@@ -83,9 +83,9 @@ static void print_time(struct status_page_text *page, const char *title, uint64_
 
 static void print_days(struct status_page_text *page, const struct acme_status *status, int64_t now_s)
 {
-    uint64_t left_s = u64_sub_sat(status->until_s, now_s > 0 ? (uint64_t)now_s : 0);
+    uint64_t left_s = u64_sub_sat(status->not_after_s, now_s > 0 ? (uint64_t)now_s : 0);
 
-    if (status->until_s > 0)
+    if (status->not_after_s > 0)
         status_print(page, "<td>%llu days left\n", (unsigned long long)(left_s / 86400));
     else
         status_print(page, "<td>self-signed until the first one arrives\n");
@@ -102,7 +102,7 @@ void status_acme_html(struct status_page_text *page, const struct acme *acme, in
         status_print(page, "<tr><td>");
         print_name(page, &acme->items[k]);
         print_days(page, &status, now_s);
-        print_time(page, "Valid until", status.until_s);
+        print_time(page, "Valid until", status.not_after_s);
         print_time(page, "Next attempt", status.next_s);
         status_print(page, "<tr><td>&emsp;Failed attempts<td>%llu\n", (unsigned long long)status.failures);
         if (*status.error) {

@@ -117,15 +117,16 @@ static int time_of(const ASN1_TIME *time, int64_t *out_s)
     return 0;
 }
 
-static int read_facts(X509 *leaf, const struct acme_certificate *certificate, struct acme_facts *out_facts)
+static int read_validity(X509 *leaf, const struct acme_certificate *certificate, struct acme_validity *out_validity)
 {
-    struct acme_facts facts = {.covers = true};
+    struct acme_validity validity = {.covers_names = true};
 
-    if (time_of(X509_get0_notBefore(leaf), &facts.from_s) < 0 || time_of(X509_get0_notAfter(leaf), &facts.until_s) < 0)
+    if (time_of(X509_get0_notBefore(leaf), &validity.not_before_s) < 0 ||
+        time_of(X509_get0_notAfter(leaf), &validity.not_after_s) < 0)
         return -EINVAL;
     for (size_t i = 0; i < certificate->name_count; i++)
-        facts.covers &= covers_name(leaf, certificate->names[i]);
-    *out_facts = facts;
+        validity.covers_names &= covers_name(leaf, certificate->names[i]);
+    *out_validity = validity;
     return 0;
 }
 
@@ -136,14 +137,15 @@ static int no_password(char *into, int size, int writing, void *unused)
 }
 
 /* The first certificate and the key of a PEM text. */
-static int parse_certificate(struct str text, const struct acme_certificate *certificate, struct acme_facts *out_facts)
+static int parse_certificate(struct str text, const struct acme_certificate *certificate,
+                             struct acme_validity *out_validity)
 {
     BIO *certificates = BIO_new_mem_buf(text.data, (int)text.length);
     BIO *keys = BIO_new_mem_buf(text.data, (int)text.length);
     X509 *leaf = certificates ? PEM_read_bio_X509(certificates, NULL, no_password, NULL) : NULL;
     EVP_PKEY *key = keys ? PEM_read_bio_PrivateKey(keys, NULL, no_password, NULL) : NULL;
     bool match = leaf && key && X509_check_private_key(leaf, key) == 1;
-    int error = match ? read_facts(leaf, certificate, out_facts) : -EINVAL;
+    int error = match ? read_validity(leaf, certificate, out_validity) : -EINVAL;
 
     X509_free(leaf);
     EVP_PKEY_free(key);
@@ -153,13 +155,13 @@ static int parse_certificate(struct str text, const struct acme_certificate *cer
     return error;
 }
 
-int acme_file_read(const char *path, const struct acme_certificate *certificate, struct acme_facts *out_facts)
+int acme_file_read(const char *path, const struct acme_certificate *certificate, struct acme_validity *out_validity)
 {
     struct buffer text = {0};
     int error = acme_file_load(path, &text);
 
     if (error == 0)
-        error = parse_certificate(buffer_str(&text), certificate, out_facts);
+        error = parse_certificate(buffer_str(&text), certificate, out_validity);
     buffer_wipe(&text);
     return error;
 }
@@ -167,7 +169,7 @@ int acme_file_read(const char *path, const struct acme_certificate *certificate,
 int acme_file_install(const struct acme_certificate *certificate, const char *chain, const char *key)
 {
     struct buffer text = {0};
-    struct acme_facts facts;
+    struct acme_validity validity;
     int error = acme_file_load(chain, &text);
 
     if (error == 0)
@@ -183,8 +185,8 @@ int acme_file_install(const struct acme_certificate *certificate, const char *ch
     if (error == 0 && text.length > LIMIT_PEM_FILE)
         error = -EFBIG;
     if (error == 0)
-        error = parse_certificate(buffer_str(&text), certificate, &facts);
-    if (error == 0 && !facts.covers)
+        error = parse_certificate(buffer_str(&text), certificate, &validity);
+    if (error == 0 && !validity.covers_names)
         error = -EINVAL;
     if (error == 0)
         error = acme_file_replace(certificate->file.data, buffer_str(&text));

@@ -7,17 +7,17 @@
 #include "acme/acme.h"
 #include "base/buffer.h"
 
-/* The facts of a certificate that decide about its renewal. */
-struct acme_facts {
-    int64_t from_s, until_s;        /* validity, in seconds since the epoch */
-    bool covers;                    /* it has all names */
+/* The properties of a certificate that determine the time of its renewal. */
+struct acme_validity {
+    int64_t not_before_s, not_after_s; /* validity, in seconds since the epoch */
+    bool covers_names;              /* it has all names */
 };
 
 /*
- * Reads the facts of a file with certificate and key. Returns 0; -ENOENT: there is none; -EINVAL: it has no valid
+ * Reads a file with certificate and key. Returns 0; -ENOENT: there is none; -EINVAL: it has no valid
  * certificate, or another key; or -errno.
  */
-MUST_CHECK int acme_file_read(const char *path, const struct acme_certificate *certificate, struct acme_facts *out_facts);
+MUST_CHECK int acme_file_read(const char *path, const struct acme_certificate *certificate, struct acme_validity *out_validity);
 
 /*
  * Installs a chain and its key (PEM files) as certificate->file, with mode 0600. Returns 0; -EINVAL: the key does not

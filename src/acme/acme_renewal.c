@@ -59,12 +59,12 @@ static int make_hook(struct renewal *renewal)
 }
 
 /* Reads certificate and attempt, which another machine may have changed. Returns the time from which it is due. */
-static int64_t read_due_s(struct renewal *renewal, size_t index, struct acme_facts *out_facts, bool *out_exists)
+static int64_t read_due_s(struct renewal *renewal, size_t index, struct acme_validity *out_validity, bool *out_exists)
 {
     const struct acme_certificate *certificate = &renewal->start->acme->items[index];
     struct watched *watched = &renewal->watched[index];
     struct acme_attempt stored;
-    int error = acme_file_read(certificate->file.data, certificate, out_facts);
+    int error = acme_file_read(certificate->file.data, certificate, out_validity);
 
     *out_exists = error == 0;
     if (error < 0 && error != -ENOENT && !watched->unknown_file)
@@ -73,13 +73,13 @@ static int64_t read_due_s(struct renewal *renewal, size_t index, struct acme_fac
     watched->unknown_file = error < 0 && error != -ENOENT;
     if (acme_attempt_read(certificate->record.data, &stored) == 0 && stored.tried_s >= watched->attempt.tried_s)
         watched->attempt = stored;
-    return acme_due_s(error == 0 ? out_facts : NULL, &watched->attempt, now_s(), watched->random);
+    return acme_due_s(error == 0 ? out_validity : NULL, &watched->attempt, now_s(), watched->random);
 }
 
-static void report_status(struct renewal *renewal, size_t index, const struct acme_facts *facts, int64_t next_s)
+static void report_status(struct renewal *renewal, size_t index, const struct acme_validity *validity, int64_t next_s)
 {
     const struct acme_attempt *attempt = &renewal->watched[index].attempt;
-    struct acme_status status = {.until_s = facts ? (uint64_t)facts->until_s : 0,
+    struct acme_status status = {.not_after_s = validity ? (uint64_t)validity->not_after_s : 0,
                                  .tried_s = (uint64_t)attempt->tried_s,
                                  .next_s = (uint64_t)next_s,
                                  .failures = attempt->failures};
@@ -157,9 +157,9 @@ static void request_certificate(struct renewal *renewal, size_t index)
 /* Checks one certificate, and requests it if it is due. Returns the time of the next check. */
 static int64_t check_certificate(struct renewal *renewal, size_t index)
 {
-    struct acme_facts facts;
+    struct acme_validity validity;
     bool exists;
-    int64_t next_s = read_due_s(renewal, index, &facts, &exists);
+    int64_t next_s = read_due_s(renewal, index, &validity, &exists);
 
     if (next_s <= now_s()) {
         int lock = acme_folder_lock(renewal->start->acme);
@@ -169,15 +169,15 @@ static int64_t check_certificate(struct renewal *renewal, size_t index)
                       STR_ARG(renewal->start->acme->state), -lock, strerror(-lock));
         renewal->lock_failed = lock < 0 && lock != -EAGAIN;
         /* Another machine may have installed it before the lock was free. */
-        if (lock >= 0 && read_due_s(renewal, index, &facts, &exists) <= now_s())
+        if (lock >= 0 && read_due_s(renewal, index, &validity, &exists) <= now_s())
             request_certificate(renewal, index);
         if (lock >= 0)
             close(lock);
-        next_s = read_due_s(renewal, index, &facts, &exists);
+        next_s = read_due_s(renewal, index, &validity, &exists);
         if (next_s <= now_s())
             next_s = now_s() + LIMIT_ACME_LOCK_S;
     }
-    report_status(renewal, index, exists ? &facts : NULL, next_s);
+    report_status(renewal, index, exists ? &validity : NULL, next_s);
     return next_s;
 }
 

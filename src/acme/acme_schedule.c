@@ -12,13 +12,13 @@ static int64_t random_share(int64_t part, uint32_t random)
     return part > INT32_MAX ? random_share(INT32_MAX, random) : (part * (int64_t)random) >> 32;
 }
 
-int64_t acme_renewal_s(const struct acme_facts *facts, uint32_t random)
+int64_t acme_renewal_s(const struct acme_validity *validity, uint32_t random)
 {
-    int64_t lifetime = facts->until_s - facts->from_s;
+    int64_t lifetime = validity->not_after_s - validity->not_before_s;
 
     if (lifetime <= 0)
-        return facts->from_s;
-    return facts->until_s - lifetime / 3 + random_share(lifetime / 20, random);
+        return validity->not_before_s;
+    return validity->not_after_s - lifetime / 3 + random_share(lifetime / 20, random);
 }
 
 uint64_t acme_retry_s(uint64_t retry_ms, uint64_t failures, uint32_t random)
@@ -33,9 +33,10 @@ uint64_t acme_retry_s(uint64_t retry_ms, uint64_t failures, uint32_t random)
     return (delay_ms + 999) / 1000;
 }
 
-int64_t acme_due_s(const struct acme_facts *facts, const struct acme_attempt *attempt, int64_t now_s, uint32_t random)
+int64_t acme_due_s(const struct acme_validity *validity, const struct acme_attempt *attempt, int64_t now_s,
+                   uint32_t random)
 {
-    int64_t due_s = facts && facts->covers ? acme_renewal_s(facts, random) : now_s;
+    int64_t due_s = validity && validity->covers_names ? acme_renewal_s(validity, random) : now_s;
     bool known = attempt->tried_s <= now_s && attempt->next_s <= now_s + 2 * LIMIT_ACME_RETRY_MS / 1000;
 
     return attempt->failures > 0 && known && attempt->next_s > due_s ? attempt->next_s : due_s;

@@ -20,16 +20,16 @@ struct acme_attempt {
  * Returns the time of renewal: after two thirds of the lifetime, and up to a twentieth of the lifetime later.
  * `random` distributes the requests of many certificates.
  */
-int64_t acme_renewal_s(const struct acme_facts *facts, uint32_t random);
+int64_t acme_renewal_s(const struct acme_validity *validity, uint32_t random);
 
 /* Returns the delay after this number of consecutive failures, from 1; `random` varies it by a quarter. */
 uint64_t acme_retry_s(uint64_t retry_ms, uint64_t failures, uint32_t random);
 
 /*
- * Returns the time, in seconds since the epoch, from which a certificate is due; it may be in the past. `facts` NULL: there
+ * Returns the time, in seconds since the epoch, from which a certificate is due; it may be in the past. `validity` NULL: there
  * is no valid certificate. A recorded attempt in the future is ignored: the clock was set back.
  */
-int64_t acme_due_s(const struct acme_facts *facts, const struct acme_attempt *attempt, int64_t now_s, uint32_t random);
+int64_t acme_due_s(const struct acme_validity *validity, const struct acme_attempt *attempt, int64_t now_s, uint32_t random);
 
 /* Records a failure at `now_s`. Other characters than printable ASCII in `error` become spaces. */
 void acme_attempt_failed(struct acme_attempt *attempt, uint64_t retry_ms, const char *error, int64_t now_s, uint32_t random);

@@ -14,7 +14,7 @@ void acme_zone_close(struct acme_zone *zone);
 
 /* A copy of one certificate's state. */
 struct acme_status {
-    uint64_t until_s;               /* end of the validity; 0: there is no certificate yet */
+    uint64_t not_after_s;           /* end of the validity; 0: there is no certificate yet */
     uint64_t tried_s, next_s;       /* last attempt (0: none), next one */
     uint64_t failures;
     char error[LIMIT_ACME_ERROR];   /* empty: none */

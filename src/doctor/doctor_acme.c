@@ -24,8 +24,8 @@ static void report_failure(struct diagnosis *diagnosis, const struct acme_attemp
 static void examine_certificate(struct diagnosis *diagnosis, const struct acme_certificate *certificate, int64_t now_s)
 {
     struct acme_attempt attempt;
-    struct acme_facts facts;
-    int error = acme_file_read(certificate->file.data, certificate, &facts);
+    struct acme_validity validity;
+    int error = acme_file_read(certificate->file.data, certificate, &validity);
     int attempted = acme_attempt_read(certificate->record.data, &attempt);
     bool fails = attempted == 0 && attempt.failures > 0;
 
@@ -36,10 +36,11 @@ static void examine_certificate(struct diagnosis *diagnosis, const struct acme_c
         doctor_find(diagnosis, "acme", VERDICT_NOTE, "acme: " STR_FMT ": no certificate yet (%s)",
                     STR_ARG(certificate->name), strerror(-error));
     else
-        doctor_find(diagnosis, "acme", facts.until_s > now_s && facts.covers && !fails ? VERDICT_GOOD : VERDICT_NOTE,
+        doctor_find(diagnosis, "acme",
+                    validity.not_after_s > now_s && validity.covers_names && !fails ? VERDICT_GOOD : VERDICT_NOTE,
                     "acme: " STR_FMT ": %lld days left%s; renewal in %lld days", STR_ARG(certificate->name),
-                    to_days(facts.until_s - now_s), facts.covers ? "" : ", without all names",
-                    to_days(acme_renewal_s(&facts, 0) - now_s));
+                    to_days(validity.not_after_s - now_s), validity.covers_names ? "" : ", without all names",
+                    to_days(acme_renewal_s(&validity, 0) - now_s));
     if (fails)
         report_failure(diagnosis, &attempt, now_s);
 }

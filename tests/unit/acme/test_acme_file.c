@@ -12,46 +12,46 @@ static struct acme_certificate certificate = {.names = names, .name_count = 2};
 
 START_TEST(facts_are_read)
 {
-    struct acme_facts facts;
+    struct acme_validity validity;
     int64_t lifetime;
 
     folder_make();
     make_certificate(path_of("x.pem"), path_of("x.pem"), "DNS:a.x.test,DNS:b.x.test", 100, 1000);
     certificate.name_count = 2;
-    ck_assert_int_eq(acme_file_read(path_of("x.pem"), &certificate, &facts), 0);
-    lifetime = facts.until_s - facts.from_s;
-    ck_assert(facts.covers && lifetime >= 999 && lifetime <= 1001);
-    ck_assert(facts.from_s > 1700000000);
+    ck_assert_int_eq(acme_file_read(path_of("x.pem"), &certificate, &validity), 0);
+    lifetime = validity.not_after_s - validity.not_before_s;
+    ck_assert(validity.covers_names && lifetime >= 999 && lifetime <= 1001);
+    ck_assert(validity.not_before_s > 1700000000);
     certificate.name_count = 3;
-    ck_assert_int_eq(acme_file_read(path_of("x.pem"), &certificate, &facts), 0);
-    ck_assert(!facts.covers);
+    ck_assert_int_eq(acme_file_read(path_of("x.pem"), &certificate, &validity), 0);
+    ck_assert(!validity.covers_names);
     make_certificate(path_of("y.pem"), path_of("y.pem"), "DNS:*.x.test,IP:192.0.2.1", 0, 1000);
-    ck_assert_int_eq(acme_file_read(path_of("y.pem"), &certificate, &facts), 0);
-    ck_assert(facts.covers);
+    ck_assert_int_eq(acme_file_read(path_of("y.pem"), &certificate, &validity), 0);
+    ck_assert(validity.covers_names);
     folder_remove();
 }
 END_TEST
 
 START_TEST(other_files_have_no_facts)
 {
-    struct acme_facts facts;
+    struct acme_validity validity;
 
     folder_make();
-    ck_assert_int_eq(acme_file_read(path_of("none"), &certificate, &facts), -ENOENT);
+    ck_assert_int_eq(acme_file_read(path_of("none"), &certificate, &validity), -ENOENT);
     file_write(path_of("text"), "no certificate", 0600);
-    ck_assert_int_eq(acme_file_read(path_of("text"), &certificate, &facts), -EINVAL);
+    ck_assert_int_eq(acme_file_read(path_of("text"), &certificate, &validity), -EINVAL);
     make_certificate(path_of("chain"), path_of("key"), "DNS:a.x.test", 0, 1000);
-    ck_assert_int_eq(acme_file_read(path_of("chain"), &certificate, &facts), -EINVAL);
-    ck_assert_int_eq(acme_file_read(folder, &certificate, &facts), -EISDIR);
+    ck_assert_int_eq(acme_file_read(path_of("chain"), &certificate, &validity), -EINVAL);
+    ck_assert_int_eq(acme_file_read(folder, &certificate, &validity), -EISDIR);
     ck_assert_int_eq(truncate(path_of("text"), LIMIT_PEM_FILE + 2), 0);
-    ck_assert_int_eq(acme_file_read(path_of("text"), &certificate, &facts), -EFBIG);
+    ck_assert_int_eq(acme_file_read(path_of("text"), &certificate, &validity), -EFBIG);
     folder_remove();
 }
 END_TEST
 
 START_TEST(only_matching_files_are_installed)
 {
-    struct acme_facts facts;
+    struct acme_validity validity;
     struct stat state;
 
     folder_make();
@@ -68,11 +68,11 @@ START_TEST(only_matching_files_are_installed)
     ck_assert_int_eq(acme_file_install(&certificate, path_of("chain"), path_of("key")), 0);
     ck_assert_int_eq(stat(certificate.file.data, &state), 0);
     ck_assert_uint_eq(state.st_mode & 0777, 0600);
-    ck_assert_int_eq(acme_file_read(certificate.file.data, &certificate, &facts), 0);
-    ck_assert(facts.covers);
+    ck_assert_int_eq(acme_file_read(certificate.file.data, &certificate, &validity), 0);
+    ck_assert(validity.covers_names);
     /* A failure keeps the file. */
     ck_assert_int_eq(acme_file_install(&certificate, path_of("chain2"), path_of("key2")), -EINVAL);
-    ck_assert_int_eq(acme_file_read(certificate.file.data, &certificate, &facts), 0);
+    ck_assert_int_eq(acme_file_read(certificate.file.data, &certificate, &validity), 0);
     folder_remove();
 }
 END_TEST

@@ -7,16 +7,17 @@
 
 #define DAY 86400
 
-static const struct acme_facts ninety_days = {.from_s = 1000 * DAY, .until_s = 1090 * DAY, .covers = true};
+static const struct acme_validity ninety_days = {
+    .not_before_s = 1000 * DAY, .not_after_s = 1090 * DAY, .covers_names = true};
 
 START_TEST(renewal_is_after_two_thirds_of_the_lifetime)
 {
     ck_assert_int_eq(acme_renewal_s(&ninety_days, 0), 1060 * DAY);
     ck_assert_int_ge(acme_renewal_s(&ninety_days, UINT32_MAX), 1064 * DAY);
     ck_assert_int_lt(acme_renewal_s(&ninety_days, UINT32_MAX), 1065 * DAY);
-    ck_assert_int_eq(acme_renewal_s(&(struct acme_facts){0, 30, true}, 0), 20);
-    ck_assert_int_eq(acme_renewal_s(&(struct acme_facts){50, 30, true}, 7), 50);
-    ck_assert_int_lt(acme_renewal_s(&(struct acme_facts){0, 4000000000000, true}, UINT32_MAX), 4000000000000);
+    ck_assert_int_eq(acme_renewal_s(&(struct acme_validity){0, 30, true}, 0), 20);
+    ck_assert_int_eq(acme_renewal_s(&(struct acme_validity){50, 30, true}, 7), 50);
+    ck_assert_int_lt(acme_renewal_s(&(struct acme_validity){0, 4000000000000, true}, UINT32_MAX), 4000000000000);
 }
 END_TEST
 
@@ -36,10 +37,10 @@ END_TEST
 START_TEST(attempt_is_due_at_renewal_or_after_the_delay)
 {
     struct acme_attempt attempt = {0};
-    struct acme_facts lacks = ninety_days;
+    struct acme_validity lacks = ninety_days;
     int64_t now = 1010 * DAY;
 
-    lacks.covers = false;
+    lacks.covers_names = false;
     ck_assert_int_eq(acme_due_s(&ninety_days, &attempt, now, 0), 1060 * DAY);
     ck_assert_int_le(acme_due_s(NULL, &attempt, now, 0), now);
     ck_assert_int_le(acme_due_s(&lacks, &attempt, now, 0), now);

@@ -74,13 +74,13 @@ static void check_arguments(const char *expected)
 
 START_TEST(an_account_is_registered_once)
 {
-    struct acme_facts facts;
+    struct acme_validity validity;
 
     set_up(ISSUES);
     ck_assert_int_eq(acme_uacme_request(&order, error, sizeof(error)), 0);
     ck_assert_str_eq(error, "");
     check_arguments(NEW ISSUE);
-    ck_assert_int_eq(acme_file_read(file, &certificate, &facts), 0);
+    ck_assert_int_eq(acme_file_read(file, &certificate, &validity), 0);
     ck_assert_int_eq(acme_uacme_request(&order, error, sizeof(error)), 0);
     check_arguments(NEW ISSUE ISSUE);
     /* Another authority has another account. */
