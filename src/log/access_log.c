@@ -56,7 +56,7 @@ static uint64_t log_now_ms(const struct access_log *log)
     return log->loop->clock.monotonic_ms;
 }
 
-static void batch_adopt(struct batch *batch, int fd)
+static void batch_set_descriptor(struct batch *batch, int fd)
 {
     struct stat stat;
 
@@ -192,7 +192,7 @@ static void lines_written(struct op *op, int result)
     batch->writing.length = 0;
     if (batch->replaced_fd >= 0) {
         close(batch->fd);
-        batch_adopt(batch, batch->replaced_fd);
+        batch_set_descriptor(batch, batch->replaced_fd);
         batch->replaced_fd = -1;
     }
 }
@@ -276,7 +276,7 @@ struct access_log *access_log_create(struct loop *loop, struct log *error_log, u
         batch->replaced_fd = -1;
         buffer_init(&batch->lines, LIMIT_ACCESS_BATCH);
         buffer_init(&batch->writing, LIMIT_ACCESS_BATCH);
-        batch_adopt(batch, batch->target->fd);
+        batch_set_descriptor(batch, batch->target->fd);
     }
     return log;
 }
@@ -313,7 +313,7 @@ static void send_line(struct batch *batch, const struct template *template, enum
     if (error == 0)
         error = template_write(template, subject, arena, &batch->lines, escapes[escape], absent_value(escape));
     if (error == 0)
-        error = syslog_end(syslog, &batch->lines, header.length);
+        error = syslog_finish(syslog, &batch->lines, header.length);
     if (error == 0)
         error = syslog_send(batch->datagram_fd, buffer_str(&batch->lines));
     batch->lines.length = 0;
@@ -449,7 +449,7 @@ void access_log_replace(struct access_log *log, unsigned index, int fd)
         close(batch->fd);
     if (batch->datagram_fd >= 0)
         close(batch->datagram_fd);
-    batch_adopt(batch, fd);
+    batch_set_descriptor(batch, fd);
 }
 
 static bool is_busy(const struct access_log *log)

@@ -56,7 +56,7 @@ void access_log_lines(struct access_log *log, const struct conf_rows *rows, cons
 /* Lines that are written after most of the memory of their subject is freed. */
 struct access_log_pending;
 /* Evaluates the variables of the rows' formats whose values are final. Returns 0 or -ENOMEM. */
-MUST_CHECK int access_log_evaluate(const struct conf_rows *rows, const void *subject, struct arena *arena, struct access_log_pending **out_rest);
+MUST_CHECK int access_log_evaluate(const struct conf_rows *rows, const void *subject, struct arena *arena, struct access_log_pending **out_pending);
 /* Completes and writes the lines; `subject` has the values of the other variables. `log` NULL: does nothing. */
 void access_log_write_pending(struct access_log *log, const struct access_log_pending *rest, const void *subject, struct arena *arena);
 /* Accepts NULL. */

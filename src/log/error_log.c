@@ -37,7 +37,7 @@ static int append_datagram(const struct error_log *error_log, const struct log_r
         text_at = out->length;
         error = append_text(error_log, record, out);
     }
-    return error < 0 ? error : syslog_end(&error_log->syslog, out, text_at);
+    return error < 0 ? error : syslog_finish(&error_log->syslog, out, text_at);
 }
 
 /* Formats on the stack, so that lines are also written when no memory is available. */
@@ -115,7 +115,8 @@ void error_log_replace(struct error_log *error_log, int fd)
     error_log->fd = fd;
 }
 
-void error_log_use(struct error_log *error_log, int fd, const struct syslog *syslog, enum error_log_format format)
+void error_log_set_destination(struct error_log *error_log, int fd, const struct syslog *syslog,
+                               enum error_log_format format)
 {
     error_log_replace(error_log, fd);
     error_log->unreachable = false;

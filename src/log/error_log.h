@@ -34,8 +34,8 @@ struct error_log {
 MUST_CHECK int error_log_open(struct error_log *error_log, struct str path, enum log_level level);
 /* Switches to another descriptor (USR1), which becomes owned; the old one is closed. */
 void error_log_replace(struct error_log *error_log, int fd);
-/* error_log_replace, with another form of the lines, for a file (NULL) or a receiver, which is copied. */
-void error_log_use(struct error_log *error_log, int fd, const struct syslog *syslog, enum error_log_format format);
+/* As error_log_replace, and sets the format and the receiver, which is copied; `syslog` NULL: a file. */
+void error_log_set_destination(struct error_log *error_log, int fd, const struct syslog *syslog, enum error_log_format format);
 /* Closes the descriptor. Accepts a zeroed or finished log. */
 void error_log_finish(struct error_log *error_log);
 

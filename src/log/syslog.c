@@ -130,7 +130,7 @@ static int print_rfc5424(const struct syslog *syslog, int priority, const struct
                     syslog->hostname[0] ? syslog->hostname : "-", syslog->tag, (long)getpid());
 }
 
-/* The length of the message is set by syslog_end. */
+/* The length of the message is set by syslog_finish. */
 static int print_journal(const struct syslog *syslog, int level, char *out)
 {
     int length = snprintf(out, SYSLOG_HEADER_SIZE - 8,
@@ -160,7 +160,7 @@ struct str syslog_header(const struct syslog *syslog, enum log_level level, cons
     return str_of(out, length < 0 ? 0 : (size_t)length);
 }
 
-int syslog_end(const struct syslog *syslog, struct buffer *datagram, size_t text_at)
+int syslog_finish(const struct syslog *syslog, struct buffer *datagram, size_t text_at)
 {
     uint64_t length = datagram->length - text_at;
 

@@ -53,6 +53,6 @@ struct str syslog_header(const struct syslog *syslog, enum log_level level, cons
  * Completes a datagram after its text, which began at `text_at`: the journal's has the length of the text before it, and
  * a newline after it. 0, -ENOMEM or -ENOBUFS.
  */
-MUST_CHECK int syslog_end(const struct syslog *syslog, struct buffer *datagram, size_t text_at);
+MUST_CHECK int syslog_finish(const struct syslog *syslog, struct buffer *datagram, size_t text_at);
 
 #endif

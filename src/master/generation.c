@@ -75,7 +75,8 @@ int generation_use_error_log(struct master *master, const struct generation *gen
     if (master->detached && on_terminal(path))
         error_log_print(LOG_WARN, "error_log: a daemon has no " STR_FMT ": its lines are lost; name a file",
                         STR_ARG(path));
-    error_log_use(error_log, fd, syslog, (enum error_log_format)generation->configuration->main->error_log.format);
+    error_log_set_destination(error_log, fd, syslog,
+                              (enum error_log_format)generation->configuration->main->error_log.format);
     error_log->is_stderr = !master->detached && str_equal(path, STR("stderr"));
     error_log->log.level = generation->configuration->main->error_log.level;
     master_syslog_connect(master);

@@ -150,7 +150,7 @@ static int open_receiver(struct error_log *log, enum syslog_form form)
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_DGRAM, 0, sockets), 0);
     ck_assert_int_eq(error_log_open(log, STR("stderr"), LOG_INFO), 0);
-    error_log_use(log, sockets[0], &syslog, ERROR_LOG_TEXT);
+    error_log_set_destination(log, sockets[0], &syslog, ERROR_LOG_TEXT);
     return sockets[1];
 }
 
@@ -194,7 +194,7 @@ START_TEST(lines_are_json)
     ck_assert_ptr_nonnull(strstr(text, "\"level\":\"warn\""));
     ck_assert_str_eq(strstr(text, ",\"connection\""), ",\"connection\":3,\"message\":\"a\\\"b\",\"client\":\"\\n\"}");
     ck_assert_int_eq(pipe(pipes), 0);
-    error_log_use(&log, pipes[1], NULL, ERROR_LOG_JSON);
+    error_log_set_destination(&log, pipes[1], NULL, ERROR_LOG_JSON);
     log_write(&log.log, LOG_WARN, "in a file");
     text = content(pipes[0]);
     ck_assert_ptr_eq(text, strstr(text, "{\"time\":\"2"));

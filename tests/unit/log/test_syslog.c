@@ -126,11 +126,11 @@ START_TEST(journal_has_the_length_of_the_text)
     ck_assert_int_eq(buffer_append(&datagram, syslog_header(&syslog, LOG_INFO, NULL, header)), 0);
     ck_assert_uint_eq(datagram.length, sizeof(expected) - 1);
     ck_assert_int_eq(buffer_append(&datagram, str_of(text, sizeof(text))), 0);
-    ck_assert_int_eq(syslog_end(&syslog, &datagram, sizeof(expected) - 1), 0);
+    ck_assert_int_eq(syslog_finish(&syslog, &datagram, sizeof(expected) - 1), 0);
     ck_assert_uint_eq(datagram.length, sizeof(expected) - 1 + 301);
     ck_assert_mem_eq(datagram.data, expected, sizeof(expected) - 1);
     ck_assert_int_eq(datagram.data[datagram.length - 1], '\n');
-    ck_assert_int_eq(syslog_end(&other, &datagram, 0), 0);
+    ck_assert_int_eq(syslog_finish(&other, &datagram, 0), 0);
     ck_assert_uint_eq(datagram.length, sizeof(expected) - 1 + 301);
     buffer_finish(&datagram);
 }
