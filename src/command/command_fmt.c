@@ -104,7 +104,7 @@ static bool print_str(struct str text)
 }
 
 /* Copies a text into a memory file, which diff(1) reads. Returns a descriptor or -errno. */
-static int text_as_file(struct str text)
+static int create_memory_file(struct str text)
 {
     int fd = memfd_create("sluice-fmt", 0);
     int error = fd < 0 ? -errno : text_write(fd, text);
@@ -139,8 +139,8 @@ static int diff_run(const char *path, int before, int after)
 /* Returns true if the texts are equal. */
 static bool print_diff(const char *path, struct str text, struct str made)
 {
-    int before = text_as_file(text);
-    int after = text_as_file(made);
+    int before = create_memory_file(text);
+    int after = create_memory_file(made);
     int result = before < 0 ? before : after < 0 ? after : fflush(stdout) != 0 ? -errno : diff_run(path, before, after);
 
     if (before >= 0)
@@ -155,7 +155,7 @@ static bool print_diff(const char *path, struct str text, struct str made)
 }
 
 /* Applies the options to one file whose text and formatted text are known. */
-static bool result_use(const struct options *options, const char *path, const struct stat *status,
+static bool apply_result(const struct options *options, const char *path, const struct stat *status,
                        struct str text, struct str made)
 {
     bool same = str_equal(text, made);
@@ -192,7 +192,7 @@ static bool file_format(const struct options *options, const char *path)
     if (error < 0)
         good = errors.failed ? false : report_failure("read", path, error);
     else
-        good = result_use(options, path, &status, buffer_str(&text), buffer_str(&made));
+        good = apply_result(options, path, &status, buffer_str(&text), buffer_str(&made));
     buffer_finish(&diagnostics);
     buffer_finish(&made);
     buffer_finish(&text);

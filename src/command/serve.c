@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 struct serving {
-    struct serve_plan plan;
+    struct serve_settings settings;
     char directory[PATH_MAX], certificate[PATH_MAX], key[PATH_MAX], name[HOST_NAME_MAX + 1];
 };
 
@@ -68,31 +68,31 @@ static int add_quoted(struct buffer *out, const char *text)
     return error < 0 ? error : buffer_append(out, STR("\"\n"));
 }
 
-static int add_certificate(const struct serve_plan *plan, struct buffer *out)
+static int add_certificate(const struct serve_settings *settings, struct buffer *out)
 {
     int error;
 
-    if (plan->plain)
+    if (settings->plain)
         return 0;
-    if (!plan->certificate)
+    if (!settings->certificate)
         return buffer_append(out, STR("      ssl_certificate: self-signed\n"));
     error = buffer_append(out, STR("      ssl_certificate: "));
     if (error == 0)
-        error = add_quoted(out, plan->certificate);
-    if (error == 0 && plan->key)
+        error = add_quoted(out, settings->certificate);
+    if (error == 0 && settings->key)
         error = buffer_append(out, STR("      ssl_certificate_key: "));
-    return error == 0 && plan->key ? add_quoted(out, plan->key) : error;
+    return error == 0 && settings->key ? add_quoted(out, settings->key) : error;
 }
 
-int serve_configuration(const struct serve_plan *plan, struct buffer *out)
+int serve_configuration(const struct serve_settings *settings, struct buffer *out)
 {
-    const char *own = plan->open ? "0.0.0.0" : "127.0.0.1";
-    const char *ssl = plan->plain ? "" : " ssl";
+    const char *own = settings->open ? "0.0.0.0" : "127.0.0.1";
+    const char *ssl = settings->plain ? "" : " ssl";
     char other[48] = "";
     int error;
 
-    if (plan->ip6)
-        snprintf(other, sizeof(other), ", \"[::%s]:%u%s\"", plan->open ? "" : "1", plan->port, ssl);
+    if (settings->ip6)
+        snprintf(other, sizeof(other), ", \"[::%s]:%u%s\"", settings->open ? "" : "1", settings->port, ssl);
     error = buffer_printf(out,
                           "error_log: {path: stderr, level: warn}\n"
                           "http:\n"
@@ -101,13 +101,14 @@ int serve_configuration(const struct serve_plan *plan, struct buffer *out)
                           "    - listen: [\"%s:%u%s\"%s]\n"
                           "      server_name: [localhost%s%s%s]\n"
                           "      root: .\n",
-                          plan->plain ? "off" : "{path: stdout, format: main}", own, plan->port, ssl, other,
-                          plan->name ? ", \"" : "", plan->name ? plan->name : "", plan->name ? "\"" : "");
+                          settings->plain ? "off" : "{path: stdout, format: main}", own, settings->port, ssl, other,
+                          settings->name ? ", \"" : "", settings->name ? settings->name : "",
+                          settings->name ? "\"" : "");
     if (error == 0)
-        error = add_certificate(plan, out);
-    if (error == 0 && plan->autoindex)
+        error = add_certificate(settings, out);
+    if (error == 0 && settings->autoindex)
         error = buffer_append(out, STR("      autoindex: on\n"));
-    if (error == 0 && plan->spa)
+    if (error == 0 && settings->spa)
         error =
             buffer_append(out, STR("      location:\n        /: {try_files: [$uri, $uri/, /index.html]}\n"));
     return error;
@@ -117,7 +118,7 @@ int serve_configuration(const struct serve_plan *plan, struct buffer *out)
  * Started as root, workers run as user nobody. They open the directory before they drop root, so its parents need no
  * permissions.
  */
-static void log_reader(const char *directory)
+static void print_user(const char *directory)
 {
     struct stat status;
 
@@ -126,34 +127,34 @@ static void log_reader(const char *directory)
         printf("User nobody has no permission to enter %s: chmod o+x it, or run this as its owner.\n", directory);
 }
 
-static void log_urls(const struct serving *serving)
+static void print_urls(const struct serving *serving)
 {
-    const struct serve_plan *plan = &serving->plan;
-    const char *scheme = plan->plain ? "http" : "https";
+    const struct serve_settings *settings = &serving->settings;
+    const char *scheme = settings->plain ? "http" : "https";
 
     printf("%s is served at\n  %s://localhost:%u/\n  %s://127.0.0.1:%u/\n",
-           plan->plain ? "The documentation" : serving->directory, scheme, plan->port, scheme, plan->port);
-    if (plan->ip6)
-        printf("  %s://[::1]:%u/\n", scheme, plan->port);
-    if (plan->open)
+           settings->plain ? "The documentation" : serving->directory, scheme, settings->port, scheme, settings->port);
+    if (settings->ip6)
+        printf("  %s://[::1]:%u/\n", scheme, settings->port);
+    if (settings->open)
         printf("  %s://%s:%u/\nand to all clients that can reach this machine.\n", scheme,
-               plan->name ? plan->name : "ADDRESS", plan->port);
+               settings->name ? settings->name : "ADDRESS", settings->port);
 }
 
-static void log_ready(void *owner, const struct ktls_support *ktls)
+static void print_ready(void *owner, const struct ktls_support *ktls)
 {
     const struct serving *serving = owner;
-    const struct serve_plan *plan = &serving->plan;
+    const struct serve_settings *settings = &serving->settings;
     char text[512];
 
-    log_urls(serving);
-    if (!plan->plain)
+    print_urls(serving);
+    if (!settings->plain)
         printf(STR_FMT "\n", STR_ARG(ktls_describe(ktls, text, sizeof(text))));
-    if (!plan->plain && !plan->certificate)
+    if (!settings->plain && !settings->certificate)
         printf("The certificate is self-signed: browsers show a warning, curl needs -k. ");
     printf("Ctrl-C ends it.\n");
     if (geteuid() == 0)
-        log_reader(serving->directory);
+        print_user(serving->directory);
     fflush(stdout);
 }
 
@@ -174,16 +175,16 @@ static int find_directory(struct serving *serving, const char *directory)
 
 static int choose_port(struct serving *serving, unsigned requested)
 {
-    struct serve_plan *plan = &serving->plan;
-    unsigned first = plan->plain ? DOCS_PORT : SERVE_PORT;
+    struct serve_settings *settings = &serving->settings;
+    unsigned first = settings->plain ? DOCS_PORT : SERVE_PORT;
 
-    plan->port =
-        serve_find_port(requested ? requested : first, requested ? 1 : SERVE_PORT_TRIES, plan->open, &plan->ip6);
-    if (plan->port > 0)
+    settings->port = serve_find_port(requested ? requested : first, requested ? 1 : SERVE_PORT_TRIES, settings->open,
+                                     &settings->ip6);
+    if (settings->port > 0)
         return 0;
     if (requested)
         error_log_print(LOG_EMERG, "port %u is in use or not permitted; without %s the next free one is used",
-                        requested, plan->plain ? "a number" : "--port");
+                        requested, settings->plain ? "a number" : "--port");
     else
         error_log_print(LOG_EMERG, "no port from %u to %u is free", first, first + SERVE_PORT_TRIES - 1);
     return -EADDRINUSE;
@@ -221,8 +222,8 @@ static int find_certificate(struct serving *serving, const struct options *optio
         error_log_print(LOG_EMERG, "--key FILE requires --cert FILE");
         return -EINVAL;
     }
-    error = find_file(options->certificate, serving->certificate, &serving->plan.certificate);
-    return error < 0 ? error : find_file(options->key, serving->key, &serving->plan.key);
+    error = find_file(options->certificate, serving->certificate, &serving->settings.certificate);
+    return error < 0 ? error : find_file(options->key, serving->key, &serving->settings.key);
 }
 
 /* Uses the host name only if it is valid in a certificate: letters, digits, dashes and dots. */
@@ -231,10 +232,10 @@ static void find_name(struct serving *serving)
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.";
     char *name = serving->name;
 
-    if (!serving->plan.open || gethostname(name, sizeof(serving->name) - 1) < 0)
+    if (!serving->settings.open || gethostname(name, sizeof(serving->name) - 1) < 0)
         return;
     if (*name && strspn(name, allowed) == strlen(name) && strcmp(name, "localhost") != 0)
-        serving->plan.name = name;
+        serving->settings.name = name;
 }
 
 /* Loads a generated configuration, and prints its diagnostics. */
@@ -257,10 +258,10 @@ static struct configuration *load_text(struct str text, const char *prefix)
 static int run(struct serving *serving)
 {
     struct master_start start = {
-        .run_worker = command_worker, .ready = log_ready, .owner = serving, .no_pid_file = true};
+        .run_worker = command_worker, .ready = print_ready, .owner = serving, .no_pid_file = true};
     struct buffer text = {0};
 
-    if (serve_configuration(&serving->plan, &text) == 0)
+    if (serve_configuration(&serving->settings, &text) == 0)
         start.configuration = load_text(buffer_str(&text), serving->directory);
     buffer_finish(&text);
     return start.configuration ? master_run(&start) : EXIT_FAILURE;
@@ -277,7 +278,7 @@ int serve_text(struct str text, const char *prefix)
 int command_serve(const struct options *options)
 {
     struct serving serving = {
-        .plan = {.spa = options->spa, .autoindex = options->autoindex, .open = options->open_to_network}};
+        .settings = {.spa = options->spa, .autoindex = options->autoindex, .open = options->open_to_network}};
 
     find_name(&serving);
     if (find_directory(&serving, options->directory ? options->directory : ".") < 0 ||
@@ -288,7 +289,7 @@ int command_serve(const struct options *options)
 
 int serve_plain(const char *directory, unsigned port)
 {
-    struct serving serving = {.plan = {.plain = true}};
+    struct serving serving = {.settings = {.plain = true}};
 
     if (find_directory(&serving, directory) < 0 || choose_port(&serving, port) < 0)
         return EXIT_FAILURE;

@@ -11,7 +11,7 @@
 #define DOCS_PORT        8080
 
 /* Parameters of the configuration. */
-struct serve_plan {
+struct serve_settings {
     bool plain;                     /* HTTP, and no access log */
     unsigned port;
     bool ip6;                       /* IPv6 is available */
@@ -32,7 +32,7 @@ unsigned serve_find_port(unsigned first, unsigned tries, bool open, bool *out_ip
  * Generates the text. It does not contain the directory, which is the prefix of the configuration: `root` is relative
  * to it, so its name needs no quoting. The paths of certificate and key are quoted. Returns 0 or -ENOMEM.
  */
-MUST_CHECK int serve_configuration(const struct serve_plan *plan, struct buffer *out);
+MUST_CHECK int serve_configuration(const struct serve_settings *settings, struct buffer *out);
 /* Serves a directory by HTTP on the loopback addresses; port 0: the first free one from DOCS_PORT on. Returns the exit status. */
 int serve_plain(const char *directory, unsigned port);
 /*
