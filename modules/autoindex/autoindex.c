@@ -80,7 +80,7 @@ static int read_directory(void *argument)
 {
     struct listing *listing = argument;
 
-    listing->error = directory_read(listing->granted, listing->root.data, listing->path.data, listing->symlinks,
+    listing->error = directory_read(listing->roots, listing->root.data, listing->path.data, listing->symlinks,
                                  LIMIT_LISTING_ITEMS, &listing->directory);
     if (listing->error >= 0)
         listing_sort(listing);
@@ -178,7 +178,7 @@ static enum outcome start_listing(struct exchange *x, const struct autoindex_con
         .op.done = directory_done,
         .x = x,
         .conf = conf,
-        .granted = file_cache_granted(worker_file_cache(exchange_worker(x))),
+        .roots = file_cache_roots(worker_file_cache(exchange_worker(x))),
         .sort = str_equal(sort, STR("size"))   ? SORT_SIZE
                 : str_equal(sort, STR("date")) ? SORT_DATE
                                                : SORT_NAME,

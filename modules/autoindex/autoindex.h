@@ -14,7 +14,7 @@ struct listing {
     struct op op;
     struct exchange *x;
     const struct autoindex_conf *conf;
-    const struct root_directories *granted;
+    const struct root_directories *roots;
     struct str root, path;          /* both NUL-terminated */
     enum symlinks symlinks;
     struct directory directory;

@@ -117,13 +117,13 @@ static void build_directory(struct reading *reading, struct directory *out)
     }
 }
 
-int directory_read(const struct root_directories *granted, const char *root, const char *path, enum symlinks symlinks,
+int directory_read(const struct root_directories *roots, const char *root, const char *path, enum symlinks symlinks,
                 size_t max, struct directory *out_directory)
 {
     struct reading reading = {.path = path, .symlinks = symlinks, .max = max};
     int error;
 
-    reading.root = root_open(root, granted, true);
+    reading.root = root_open(root, roots, true);
     if (reading.root < 0)
         return reading.root;
     error = read_directory(&reading);

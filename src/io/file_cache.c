@@ -19,7 +19,7 @@
 struct file_cache {
     struct loop *loop;
     struct file_cache_lru lru;
-    const struct root_directories *granted;    /* not owned; may be NULL */
+    const struct root_directories *roots;      /* not owned; may be NULL */
     struct table open_tasks;          /* pending on helper threads, by key */
     struct str root;                /* the most recent root and its descriptor */
     int root_fd;
@@ -57,17 +57,17 @@ struct file_cache *file_cache_create(struct loop *loop, const struct file_cache_
     return cache;
 }
 
-const struct root_directories *file_cache_granted(const struct file_cache *cache)
+const struct root_directories *file_cache_roots(const struct file_cache *cache)
 {
-    return cache->granted;
+    return cache->roots;
 }
 
-void file_cache_grant(struct file_cache *cache, const struct root_directories *roots)
+void file_cache_set_roots(struct file_cache *cache, const struct root_directories *roots)
 {
-    cache->granted = roots;
+    cache->roots = roots;
 }
 
-void file_cache_count(struct file_cache *cache, struct file_cache_counters *counters)
+void file_cache_set_counters(struct file_cache *cache, struct file_cache_counters *counters)
 {
     cache->counters = counters;
 }
@@ -95,7 +95,7 @@ static int root_descriptor(struct file_cache *cache, const char *root)
 
     if (cache->root_fd >= 0 && u64_sub_sat(now, cache->root_checked_ms) < valid_ms && str_equal(cache->root, name))
         return cache->root_fd;
-    fd = root_open(root, cache->granted, false);
+    fd = root_open(root, cache->roots, false);
     if (fd < 0)
         return fd;
     copy = strdup(root);
@@ -131,11 +131,11 @@ static int open_at_once(struct file_cache *cache, const char *root, const char *
     return error;
 }
 
-/* Runs on a helper thread and may wait for the disk. Uses only the open_task and the constant granted roots. */
+/* Runs on a helper thread and may wait for the disk. Uses only the open_task and the constant roots roots. */
 static int open_task_work(void *argument)
 {
     struct open_task *task = argument;
-    int fd = root_open(task->root, task->cache->granted, true);
+    int fd = root_open(task->root, task->cache->roots, true);
     int error;
 
     task->file = (struct opened_file){.error = fd, .fd = -1};

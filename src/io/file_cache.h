@@ -63,11 +63,11 @@ struct file_cache *file_cache_create(struct loop *loop, const struct file_cache_
  * Sets the root directories opened before privileges were dropped; used where opening a root by name is denied. Not
  * owned; must outlive the cache.
  */
-void file_cache_grant(struct file_cache *cache, const struct root_directories *roots);
+void file_cache_set_roots(struct file_cache *cache, const struct root_directories *roots);
 /* Returns those root directories, or NULL. */
-const struct root_directories *file_cache_granted(const struct file_cache *cache);
+const struct root_directories *file_cache_roots(const struct file_cache *cache);
 /* Sets the counters for lookups. Not owned; must outlive the cache. */
-void file_cache_count(struct file_cache *cache, struct file_cache_counters *counters);
+void file_cache_set_counters(struct file_cache *cache, struct file_cache_counters *counters);
 /* No lookup may be in flight. Entries still referenced are freed by their last unref. */
 void file_cache_destroy(struct file_cache *cache);
 

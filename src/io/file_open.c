@@ -36,9 +36,9 @@ static int open_how(int directory, const char *path, uint64_t flags, uint64_t re
     return errno == EPERM ? -ENOSYS : -errno; /* sandboxes answer unknown calls with EPERM */
 }
 
-static int open_granted(const struct root_directories *granted, const char *root)
+static int open_known_root(const struct root_directories *roots, const char *root)
 {
-    int granted_fd = granted ? root_directories_find(granted, str_from(root)) : -ENOENT;
+    int granted_fd = roots ? root_directories_find(roots, str_from(root)) : -ENOENT;
     int fd = granted_fd < 0 ? -1 : fcntl(granted_fd, F_DUPFD_CLOEXEC, 0);
 
     if (granted_fd < 0)
@@ -46,7 +46,7 @@ static int open_granted(const struct root_directories *granted, const char *root
     return fd < 0 ? -errno : fd;
 }
 
-int root_open(const char *root, const struct root_directories *granted, bool wait)
+int root_open(const char *root, const struct root_directories *roots, bool wait)
 {
     int fd = open_how(AT_FDCWD, root, O_PATH | O_DIRECTORY | O_CLOEXEC, 0, wait);
 
@@ -55,7 +55,7 @@ int root_open(const char *root, const struct root_directories *granted, bool wai
         if (fd < 0)
             fd = -errno;
     }
-    return fd == -EACCES ? open_granted(granted, root) : fd;
+    return fd == -EACCES ? open_known_root(roots, root) : fd;
 }
 
 /* Examines a path that cannot be opened for reading: such a directory is valid, for redirects and index files. */

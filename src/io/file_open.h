@@ -24,10 +24,10 @@ MUST_CHECK int file_open(int root, const char *path, enum symlinks symlinks, boo
                          struct opened_file *out_file);
 
 /*
- * Opens the directory `root` with O_PATH; where access is denied, returns a duplicate from `granted` (may be NULL).
+ * Opens the directory `root` with O_PATH; where access is denied, returns a duplicate from `roots` (may be NULL).
  * fd or -errno; -EAGAIN only without `wait`.
  */
-MUST_CHECK int root_open(const char *root, const struct root_directories *granted, bool wait);
+MUST_CHECK int root_open(const char *root, const struct root_directories *roots, bool wait);
 
 /*
  * Opens a path component by component. Follows links as `symlinks` allows; with `beneath` never outside the root.

@@ -268,14 +268,14 @@ static int open_parts(struct worker *worker, const struct worker_start *start)
     worker->files = file_cache_create(&worker->loop, &worker->configuration->file_cache);
     if (!worker->files)
         return -ENOMEM;
-    file_cache_grant(worker->files, &worker->roots);
+    file_cache_set_roots(worker->files, &worker->roots);
     file_reader_init(&worker->reader, &worker->loop);
     worker->upstreams = upstream_pool_create(&worker->loop, worker->log, &worker->configuration->upstreams,
                                              worker->shared->upstreams, start->shared_index);
     if (!worker->upstreams)
         return -ENOMEM;
     upstream_pool_set_counters(worker->upstreams, &worker->counters->upstream_wires);
-    file_cache_count(worker->files, &worker->counters->files);
+    file_cache_set_counters(worker->files, &worker->counters->files);
     if (start->number == 0)
         directories_check(worker->configuration, start->identity ? start->identity->name : "the server's user",
                       worker->log);

@@ -197,7 +197,7 @@ void loopback_open(struct loopback *loopback, const char *configuration)
     ck_assert_int_eq(wire_shared_init(&worker->wires), 0);
     worker->files = file_cache_create(&worker->loop, &loopback->configuration->file_cache);
     ck_assert_ptr_nonnull(worker->files);
-    file_cache_count(worker->files, &worker->counters->files);
+    file_cache_set_counters(worker->files, &worker->counters->files);
     file_reader_init(&worker->reader, &worker->loop);
     worker->upstreams = upstream_pool_create(&worker->loop, worker->log, &loopback->configuration->upstreams,
                                              loopback->shared->upstreams, 0);

@@ -87,7 +87,7 @@ START_TEST(entries_per_symlink_policy)
     file_entry_unref(again);
     file_entry_unref(absent);
     file_entry_unref(link);
-    file_cache_count(cache, &counters);
+    file_cache_set_counters(cache, &counters);
     file_entry_unref(look_up(cache, "file"));
     file_entry_unref(look_up(cache, "absent"));
     file_entry_unref(look_up(cache, "absent too"));
@@ -339,7 +339,7 @@ START_TEST(cached_after_min_uses)
 
     limits.min_uses = 3;
     cache = file_cache_create(&loop, &limits);
-    file_cache_count(cache, &counters);
+    file_cache_set_counters(cache, &counters);
     for (int rest = 0; rest < 2; rest++) {
         counters = (struct file_cache_counters){0};
         for (unsigned use = 1; use <= 4; use++) {
