@@ -112,7 +112,7 @@ static bool next_line(struct str *rest, unsigned *number, struct line *out)
     return false;
 }
 
-static bool is_taken(struct str hash)
+static bool is_accepted(struct str hash)
 {
     static const char *const kinds[] = {"$2y$", "$2b$", "$2a$", "$5$", "$6$", "$y$", "$gy$", "$7$", "$apr1$"};
 
@@ -193,7 +193,7 @@ static bool find_user(struct str text, struct str user, struct line *out, struct
 
     *out_first = STR(DUMMY_HASH);
     while (next_line(&text, &number, &line)) {
-        if (out_first->data[0] == '$' && is_taken(line.hash) && !is_costly(line.hash) &&
+        if (out_first->data[0] == '$' && is_accepted(line.hash) && !is_costly(line.hash) &&
             str_equal(*out_first, STR(DUMMY_HASH)))
             *out_first = line.hash;
         if (!found && str_equal(line.user, user)) {
@@ -210,13 +210,13 @@ static void verify_password(struct password_check *check, struct str text)
     struct line line = {0};
     bool found = find_user(text, check->user, &line, &first);
 
-    bool hashable = found && is_taken(line.hash) && !is_costly(line.hash);
+    bool hashable = found && is_accepted(line.hash) && !is_costly(line.hash);
     bool match = password_matches(check->password, hashable ? line.hash : first);
 
     check->line = line.number;
     if (!found) {
         check->verdict = PASSWORD_UNKNOWN_USER;
-    } else if (!is_taken(line.hash)) {
+    } else if (!is_accepted(line.hash)) {
         name_scheme(line.hash, check->scheme, sizeof(check->scheme));
         check->verdict = PASSWORD_WEAK;
     } else if (!hashable) {
@@ -271,7 +271,7 @@ int password_file_check(const char *path, unsigned *out_line, char *user, size_t
         return error;
     rest = str_of(text, length);
     while (error == 0 && next_line(&rest, &number, &line)) {
-        if (is_taken(line.hash))
+        if (is_accepted(line.hash))
             continue;
         *out_line = line.number;
         snprintf(user, user_size, STR_FMT, STR_ARG(line.user));

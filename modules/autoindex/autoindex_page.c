@@ -263,7 +263,7 @@ static int write_page_end(const struct listing *listing, struct buffer *out, siz
     size_t others = listing->directory.count - directories;
     int error = buffer_printf(out, "</table>\n<p class=\"note\">%zu director%s, %zu file%s%s</p>\n", directories,
                               directories == 1 ? "y" : "ies", others, others == 1 ? "" : "s",
-                              listing->directory.cut ? "; there are more, which are not shown" : "");
+                              listing->directory.truncated ? "; there are more, which are not shown" : "");
 
     if (error == 0 && listing_has_filter(listing))
         error = buffer_append(out, page_filter_script);

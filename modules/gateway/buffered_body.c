@@ -88,14 +88,14 @@ static void buffered_close(struct body *body)
 {
 }
 
-static const struct body_ops kept_ops = {.next = buffered_next, .close = buffered_close};
+static const struct body_ops buffered_ops = {.next = buffered_next, .close = buffered_close};
 static const struct spool_events events = {.progress = spool_progressed, .failed = spooling_failed};
 
 static void replace_request_body(struct buffered_body *buffered, struct exchange *x, struct body *source)
 {
     buffered->x = x;
     buffered->source = source;
-    buffered->body = (struct body){.ops = &kept_ops, .length = source->length};
+    buffered->body = (struct body){.ops = &buffered_ops, .length = source->length};
     x->request.body = &buffered->body;
 }
 
@@ -126,7 +126,7 @@ int buffered_body_read(struct buffered_body *out, struct exchange *x, struct str
 
 struct buffered_body *buffered_body_of(const struct request *request)
 {
-    return request->body->ops == &kept_ops ? container_of(request->body, struct buffered_body, body) : NULL;
+    return request->body->ops == &buffered_ops ? container_of(request->body, struct buffered_body, body) : NULL;
 }
 
 int buffered_body_share(const struct buffered_body *buffered, struct buffered_body *out, struct exchange *to)

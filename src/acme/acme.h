@@ -32,7 +32,7 @@ struct acme_certificate {
     size_t name_count;
     const struct acme_settings *settings;
     struct str file;                /* chain and key as PEM: certificates/NAME.pem */
-    struct str record;              /* the last attempt: certificates/NAME.state */
+    struct str attempt_file;        /* the last attempt: certificates/NAME.state */
 };
 
 /* All certificates of a configuration. The texts are terminated by NUL. */

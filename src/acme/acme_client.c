@@ -182,7 +182,7 @@ static bool wait_client(struct acme_run *run, pid_t pid, int *fd, uint64_t deadl
 }
 
 /* The whole group, because the client may have started others. */
-static int end_client(struct acme_run *run, pid_t pid, int fd)
+static int kill_client(struct acme_run *run, pid_t pid, int fd)
 {
     int status;
 
@@ -195,12 +195,12 @@ static int end_client(struct acme_run *run, pid_t pid, int fd)
     return run->events->ending ? -EINTR : -ETIMEDOUT;
 }
 
-static int watch_client(struct acme_run *run, pid_t pid, int output)
+static int supervise_client(struct acme_run *run, pid_t pid, int output)
 {
     int fd = output, status;
 
     if (!wait_client(run, pid, &fd, now_ms() + run->timeout_ms, true, &status))
-        return end_client(run, pid, fd);
+        return kill_client(run, pid, fd);
     kill(-pid, SIGKILL); /* processes that it started */
     while (fd >= 0 && acme_events_wait(run->events, fd, 0) && read_output(run, fd))
         continue;
@@ -228,7 +228,7 @@ int acme_client_run(struct acme_run *run)
     result = pid < 0 ? -errno : 0;
     close(ends[1]);
     if (pid > 0)
-        result = watch_client(run, pid, ends[0]);
+        result = supervise_client(run, pid, ends[0]);
     close(ends[0]);
     return result;
 }

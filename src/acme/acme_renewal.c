@@ -16,16 +16,16 @@
 #include <unistd.h>
 
 /* The state of one certificate in this process. */
-struct watched {
+struct certificate_state {
     struct acme_attempt attempt;    /* kept in memory, too: the disk may be full */
     uint32_t random;
-    bool unknown_file;              /* the file is not usable; logged */
+    bool file_invalid;              /* the file is not usable; logged */
 };
 
 struct renewal {
-    const struct acme_renewal *start;
+    const struct acme_renewal *settings;
     struct acme_events events;
-    struct watched *watched;
+    struct certificate_state *states;
     char hook[PATH_MAX];
     bool lock_failed;               /* logged */
 };
@@ -41,7 +41,7 @@ static int64_t now_s(void)
 /* The client passes its own arguments to the hook, so a link with this name, to the executable, selects the command. */
 static int make_hook(struct renewal *renewal)
 {
-    const struct acme *acme = renewal->start->acme;
+    const struct acme *acme = renewal->settings->acme;
     char made[PATH_MAX];
     int error = 0;
 
@@ -49,7 +49,7 @@ static int make_hook(struct renewal *renewal)
         snprintf(made, PATH_MAX, "%s.%ld", renewal->hook, (long)getpid()) >= PATH_MAX)
         return -ENAMETOOLONG;
     unlink(made);
-    if (symlink(renewal->start->executable, made) < 0)
+    if (symlink(renewal->settings->executable, made) < 0)
         return -errno;
     if (rename(made, renewal->hook) < 0) {
         error = -errno;
@@ -61,71 +61,71 @@ static int make_hook(struct renewal *renewal)
 /* Reads certificate and attempt, which another machine may have changed. Returns the time from which it is due. */
 static int64_t read_due_s(struct renewal *renewal, size_t index, struct acme_validity *out_validity, bool *out_exists)
 {
-    const struct acme_certificate *certificate = &renewal->start->acme->items[index];
-    struct watched *watched = &renewal->watched[index];
+    const struct acme_certificate *certificate = &renewal->settings->acme->items[index];
+    struct certificate_state *state = &renewal->states[index];
     struct acme_attempt stored;
     int error = acme_file_read(certificate->file.data, certificate, out_validity);
 
     *out_exists = error == 0;
-    if (error < 0 && error != -ENOENT && !watched->unknown_file)
-        log_write(renewal->start->log, LOG_ERROR, "acme: \"" STR_FMT "\" is not a certificate with its key (%d: %s)",
+    if (error < 0 && error != -ENOENT && !state->file_invalid)
+        log_write(renewal->settings->log, LOG_ERROR, "acme: \"" STR_FMT "\" is not a certificate with its key (%d: %s)",
                   STR_ARG(certificate->file), -error, strerror(-error));
-    watched->unknown_file = error < 0 && error != -ENOENT;
-    if (acme_attempt_read(certificate->record.data, &stored) == 0 && stored.tried_s >= watched->attempt.tried_s)
-        watched->attempt = stored;
-    return acme_due_s(error == 0 ? out_validity : NULL, &watched->attempt, now_s(), watched->random);
+    state->file_invalid = error < 0 && error != -ENOENT;
+    if (acme_attempt_read(certificate->attempt_file.data, &stored) == 0 && stored.tried_s >= state->attempt.tried_s)
+        state->attempt = stored;
+    return acme_due_s(error == 0 ? out_validity : NULL, &state->attempt, now_s(), state->random);
 }
 
 static void report_status(struct renewal *renewal, size_t index, const struct acme_validity *validity, int64_t next_s)
 {
-    const struct acme_attempt *attempt = &renewal->watched[index].attempt;
+    const struct acme_attempt *attempt = &renewal->states[index].attempt;
     struct acme_status status = {.not_after_s = validity ? (uint64_t)validity->not_after_s : 0,
                                  .tried_s = (uint64_t)attempt->tried_s,
                                  .next_s = (uint64_t)next_s,
                                  .failures = attempt->failures};
 
     memcpy(status.error, attempt->error, sizeof(status.error));
-    acme_status_set(renewal->start->acme->zone, index, &status);
+    acme_status_set(renewal->settings->acme->zone, index, &status);
 }
 
 static void store_attempt(struct renewal *renewal, size_t index)
 {
-    const struct acme_certificate *certificate = &renewal->start->acme->items[index];
-    int error = acme_attempt_write(certificate->record.data, &renewal->watched[index].attempt);
+    const struct acme_certificate *certificate = &renewal->settings->acme->items[index];
+    int error = acme_attempt_write(certificate->attempt_file.data, &renewal->states[index].attempt);
 
     if (error < 0)
-        log_write(renewal->start->log, LOG_ERROR, "acme: \"" STR_FMT "\" cannot be written (%d: %s)",
-                  STR_ARG(certificate->record), -error, strerror(-error));
+        log_write(renewal->settings->log, LOG_ERROR, "acme: \"" STR_FMT "\" cannot be written (%d: %s)",
+                  STR_ARG(certificate->attempt_file), -error, strerror(-error));
 }
 
 static void record_success(struct renewal *renewal, size_t index, const char *directory)
 {
-    const struct acme_certificate *certificate = &renewal->start->acme->items[index];
+    const struct acme_certificate *certificate = &renewal->settings->acme->items[index];
     const char message = 1;
 
-    renewal->watched[index].attempt = (struct acme_attempt){.tried_s = now_s()};
+    renewal->states[index].attempt = (struct acme_attempt){.tried_s = now_s()};
     store_attempt(renewal, index);
-    log_write(renewal->start->log, LOG_NOTICE, "acme: \"" STR_FMT "\" has a new certificate from %s",
+    log_write(renewal->settings->log, LOG_NOTICE, "acme: \"" STR_FMT "\" has a new certificate from %s",
               STR_ARG(certificate->name), directory);
-    if (write(renewal->start->channel_fd, &message, 1) < 0)
-        log_write(renewal->start->log, LOG_INFO, "acme: the master finds the new certificate at its next check");
+    if (write(renewal->settings->channel_fd, &message, 1) < 0)
+        log_write(renewal->settings->log, LOG_INFO, "acme: the master finds the new certificate at its next check");
 }
 
 static void record_failure(struct renewal *renewal, size_t index, const char *error)
 {
-    const struct acme_certificate *certificate = &renewal->start->acme->items[index];
-    struct watched *watched = &renewal->watched[index];
+    const struct acme_certificate *certificate = &renewal->settings->acme->items[index];
+    struct certificate_state *state = &renewal->states[index];
 
-    acme_attempt_failed(&watched->attempt, certificate->settings->retry_ms, error, now_s(), watched->random);
+    acme_attempt_failed(&state->attempt, certificate->settings->retry_ms, error, now_s(), state->random);
     store_attempt(renewal, index);
-    log_write(renewal->start->log, LOG_ERROR, "acme: no certificate for \"" STR_FMT "\": %s; next attempt in %lld s",
-              STR_ARG(certificate->name), watched->attempt.error, (long long)(watched->attempt.next_s - now_s()));
+    log_write(renewal->settings->log, LOG_ERROR, "acme: no certificate for \"" STR_FMT "\": %s; next attempt in %lld s",
+              STR_ARG(certificate->name), state->attempt.error, (long long)(state->attempt.next_s - now_s()));
 }
 
 /* Requests a certificate from one authority after the other. Holds the lock. */
 static void request_certificate(struct renewal *renewal, size_t index)
 {
-    const struct acme *acme = renewal->start->acme;
+    const struct acme *acme = renewal->settings->acme;
     const struct acme_certificate *certificate = &acme->items[index];
     char directory[LIMIT_ACME_URL + 1] = "";
     struct acme_order order = {.acme = acme,
@@ -133,7 +133,7 @@ static void request_certificate(struct renewal *renewal, size_t index)
                                .directory = directory,
                                .hook = renewal->hook,
                                .events = &renewal->events,
-                               .log = renewal->start->log};
+                               .log = renewal->settings->log};
     char error[LIMIT_ACME_ERROR] = "", cause[LIMIT_ACME_ERROR];
     size_t length = 0;
     int result = -EINVAL;
@@ -141,7 +141,7 @@ static void request_certificate(struct renewal *renewal, size_t index)
     acme_challenge_clear(acme->challenges.data);
     for (size_t i = 0; i < certificate->settings->directories.count && result == -EINVAL; i++) {
         snprintf(directory, sizeof(directory), STR_FMT, STR_ARG(certificate->settings->directories.items[i]));
-        log_write(renewal->start->log, LOG_NOTICE, "acme: requesting a certificate for \"" STR_FMT "\" from %s",
+        log_write(renewal->settings->log, LOG_NOTICE, "acme: requesting a certificate for \"" STR_FMT "\" from %s",
                   STR_ARG(certificate->name), order.directory);
         result = acme_uacme_request(&order, cause, sizeof(cause));
         if (result == -EINVAL && length < sizeof(error))
@@ -162,11 +162,11 @@ static int64_t check_certificate(struct renewal *renewal, size_t index)
     int64_t next_s = read_due_s(renewal, index, &validity, &exists);
 
     if (next_s <= now_s()) {
-        int lock = acme_folder_lock(renewal->start->acme);
+        int lock = acme_folder_lock(renewal->settings->acme);
 
         if (lock < 0 && lock != -EAGAIN && !renewal->lock_failed)
-            log_write(renewal->start->log, LOG_ERROR, "acme: the lock of \"" STR_FMT "\" cannot be taken (%d: %s)",
-                      STR_ARG(renewal->start->acme->state), -lock, strerror(-lock));
+            log_write(renewal->settings->log, LOG_ERROR, "acme: the lock of \"" STR_FMT "\" cannot be taken (%d: %s)",
+                      STR_ARG(renewal->settings->acme->state), -lock, strerror(-lock));
         renewal->lock_failed = lock < 0 && lock != -EAGAIN;
         /* Another machine may have installed it before the lock was free. */
         if (lock >= 0 && read_due_s(renewal, index, &validity, &exists) <= now_s())
@@ -194,7 +194,7 @@ static void run_loop(struct renewal *renewal)
     while (!renewal->events.ending) {
         int64_t next_s = INT64_MAX;
 
-        for (size_t i = 0; i < renewal->start->acme->count && !renewal->events.ending; i++) {
+        for (size_t i = 0; i < renewal->settings->acme->count && !renewal->events.ending; i++) {
             int64_t one_s = check_certificate(renewal, i);
 
             next_s = one_s < next_s ? one_s : next_s;
@@ -207,15 +207,15 @@ static void run_loop(struct renewal *renewal)
 /* A reload or a restart makes the next attempt earlier, because the cause of the failure may have been removed. */
 static void read_attempts(struct renewal *renewal)
 {
-    const struct acme *acme = renewal->start->acme;
+    const struct acme *acme = renewal->settings->acme;
 
     for (size_t i = 0; i < acme->count; i++) {
-        struct acme_attempt *attempt = &renewal->watched[i].attempt;
+        struct acme_attempt *attempt = &renewal->states[i].attempt;
         int64_t soon_s;
 
-        if (RAND_bytes((unsigned char *)&renewal->watched[i].random, sizeof(uint32_t)) != 1)
-            renewal->watched[i].random = 0;
-        if (acme_attempt_read(acme->items[i].record.data, attempt) < 0 || attempt->failures == 0)
+        if (RAND_bytes((unsigned char *)&renewal->states[i].random, sizeof(uint32_t)) != 1)
+            renewal->states[i].random = 0;
+        if (acme_attempt_read(acme->items[i].attempt_file.data, attempt) < 0 || attempt->failures == 0)
             continue;
         soon_s = attempt->tried_s + LIMIT_ACME_RELOAD_S;
         attempt->next_s = attempt->next_s < soon_s ? attempt->next_s : soon_s;
@@ -223,26 +223,27 @@ static void read_attempts(struct renewal *renewal)
     }
 }
 
-int acme_renewal_run(const struct acme_renewal *start)
+int acme_renewal_run(const struct acme_renewal *settings)
 {
     struct renewal *renewal = calloc(1, sizeof(*renewal));
-    int error = renewal ? acme_events_open(&renewal->events, start->channel_fd) : -ENOMEM;
+    int error = renewal ? acme_events_open(&renewal->events, settings->channel_fd) : -ENOMEM;
 
     if (error == 0) {
-        renewal->start = start;
-        renewal->watched = calloc(start->acme->count, sizeof(*renewal->watched));
-        error = renewal->watched ? make_hook(renewal) : -ENOMEM;
+        renewal->settings = settings;
+        renewal->states = calloc(settings->acme->count, sizeof(*renewal->states));
+        error = renewal->states ? make_hook(renewal) : -ENOMEM;
     }
     if (error == 0) {
         read_attempts(renewal);
         run_loop(renewal);
     } else {
-        log_write(start->log, LOG_ALERT, "acme: certificates are not renewed (%d: %s); state folder: \"" STR_FMT "\"",
-                  -error, strerror(-error), STR_ARG(start->acme->state));
+        log_write(settings->log, LOG_ALERT,
+                  "acme: certificates are not renewed (%d: %s); state folder: \"" STR_FMT "\"", -error,
+                  strerror(-error), STR_ARG(settings->acme->state));
     }
     if (renewal) {
         acme_events_close(&renewal->events);
-        free(renewal->watched);
+        free(renewal->states);
     }
     free(renewal);
     return error == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -14,7 +14,7 @@
 /* Generated before main and constant afterwards: workers inherit it, and threads may read it. */
 static uint64_t hash_key[2];
 
-__attribute__((constructor)) static void hash_key_draw(void)
+__attribute__((constructor)) static void hash_key_generate(void)
 {
     const void *fallback;
 

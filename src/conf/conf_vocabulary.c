@@ -194,7 +194,7 @@ static const char *const of_modules[] = {
     "stub_status", "try_files", "when", "zstd",
 };
 
-const char *vocabulary_refused(size_t index, const char **out_hint)
+const char *vocabulary_unsupported(size_t index, const char **out_hint)
 {
     if (index >= sizeof(refused) / sizeof(refused[0]))
         return NULL;

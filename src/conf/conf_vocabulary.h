@@ -25,7 +25,7 @@ const struct block_word *vocabulary_block(size_t index);
  * The directive of nginx at `index` that sluice does not have (a family ends with '*'), with the alternative; NULL
  * past the end.
  */
-const char *vocabulary_refused(size_t index, const char **out_hint);
+const char *vocabulary_unsupported(size_t index, const char **out_hint);
 
 enum vocabulary_word {
     VOCABULARY_UNKNOWN,

@@ -129,7 +129,7 @@ int conf_print_unsupported(struct buffer *out)
     const char *name;
     int error = buffer_append(out, str_of(text, sizeof(text) - 1));
 
-    for (size_t i = 0; error == 0 && (name = vocabulary_refused(i, &hint)); i++)
+    for (size_t i = 0; error == 0 && (name = vocabulary_unsupported(i, &hint)); i++)
         error = buffer_printf(out, "| `%s` | %s |\n", name, hint);
     return error;
 }

@@ -26,7 +26,7 @@ static void examine_certificate(struct diagnosis *diagnosis, const struct acme_c
     struct acme_attempt attempt;
     struct acme_validity validity;
     int error = acme_file_read(certificate->file.data, certificate, &validity);
-    int attempted = acme_attempt_read(certificate->record.data, &attempt);
+    int attempted = acme_attempt_read(certificate->attempt_file.data, &attempt);
     bool fails = attempted == 0 && attempt.failures > 0;
 
     if (error == -EACCES)

@@ -110,11 +110,11 @@ void add_defaults(struct import *import, const struct nginx_directive *http)
 
 void add_stream_defaults(struct import *import, const struct nginx_directive *stream, struct yaml_builder *map)
 {
-    bool asks = nginx_tree_find(stream, STR("proxy_ssl"));
+    bool verifies = nginx_tree_find(stream, STR("proxy_ssl"));
 
     for (const struct nginx_directive *child = stream->first; child; child = child->next)
-        asks |= nginx_tree_find(child, STR("proxy_ssl")) != NULL;
-    const struct preset presets[] = {{"proxy_half_close", "off", true}, {"proxy_ssl_verify", "off", asks}};
+        verifies |= nginx_tree_find(child, STR("proxy_ssl")) != NULL;
+    const struct preset presets[] = {{"proxy_half_close", "off", true}, {"proxy_ssl_verify", "off", verifies}};
 
     add_presets(import, map, presets, sizeof(presets) / sizeof(presets[0]));
 }

@@ -21,7 +21,7 @@ struct reading {
     struct buffer items; /* struct directory_entry; names are offsets until the buffer stops growing */
     struct buffer names;
     size_t count;
-    bool cut;
+    bool truncated;
 };
 
 /* Resolves a link's target, if the link may be followed. */
@@ -75,7 +75,7 @@ static int read_items(struct reading *reading, DIR *directory)
         if (entry->d_name[0] == '.' || !stat_item(reading, dirfd(directory), entry->d_name, &stat))
             continue;
         if (reading->count == reading->max) {
-            reading->cut = true;
+            reading->truncated = true;
             return 0;
         }
         if (add_item(reading, entry->d_name, &stat) < 0)
@@ -109,7 +109,7 @@ static void build_directory(struct reading *reading, struct directory *out)
 
     *out = (struct directory){.items = (struct directory_entry *)(void *)reading->items.data,
                            .count = reading->count,
-                           .cut = reading->cut,
+                           .truncated = reading->truncated,
                            .names = reading->names.data};
     for (size_t i = 0; i < out->count; i++) {
         out->items[i].name.data = name;

@@ -356,7 +356,7 @@ static void log_denied_call(struct log *log, pid_t pid, uint64_t denied_call)
               (long)pid, SIGSYS, name);
 }
 
-static void log_end(struct master *master, const struct generation *generation, const struct child *child, int status)
+static void log_exit(struct master *master, const struct generation *generation, const struct child *child, int status)
 {
     struct log *log = &master->error_log.log;
     bool expected = generation->phase == PHASE_QUITTING || generation->phase == PHASE_STOPPING;
@@ -376,7 +376,7 @@ static void log_end(struct master *master, const struct generation *generation, 
 
 static void child_ended(struct master *master, struct generation *generation, struct child *child, int status)
 {
-    log_end(master, generation, child, status);
+    log_exit(master, generation, child, status);
     child->pid = 0;
     child_channel_close(child);
     child->ready = false;

@@ -165,7 +165,7 @@ struct listen_fds *listen_fds_take(int first, struct log *log)
     return passed;
 }
 
-struct listen_fds *listen_fds_keep(const struct sockets *sockets, struct log *log)
+struct listen_fds *listen_fds_duplicate(const struct sockets *sockets, struct log *log)
 {
     int *fds = calloc(sockets->endpoints * sockets->slots + 1, sizeof(*fds));
     size_t listed = fds ? sockets_list(sockets, fds) : 0, count = 0;

@@ -20,7 +20,7 @@ struct listen_fds *listen_fds_take(int first, struct log *log);
  */
 struct listen_fds *listen_fds_adopt(const int *fds, size_t count, unsigned slots, struct log *log);
 /* Duplicates all sockets. NULL: there are none, or out of memory or descriptors (logged). */
-struct listen_fds *listen_fds_keep(const struct sockets *sockets, struct log *log);
+struct listen_fds *listen_fds_duplicate(const struct sockets *sockets, struct log *log);
 /* Returns the sockets in the form of an earlier generation, for sockets_open. NULL if `passed` is NULL. */
 const struct sockets *listen_fds_sockets(const struct listen_fds *passed);
 /*

@@ -64,7 +64,7 @@ static int open_all(struct master *master)
 }
 
 /* Sends CHANNEL_STOP, CHANNEL_QUIT or CHANNEL_RETIRE to the workers of a generation, and sets its deadline. */
-static void end_generation(struct master *master, struct generation *generation, enum channel_kind how)
+static void shutdown_generation(struct master *master, struct generation *generation, enum channel_kind how)
 {
     uint64_t timeout_ms = generation->configuration->main->worker_shutdown_timeout_ms;
     uint64_t kill_ms = master->clock.monotonic_ms + LIMIT_STOP_MS;
@@ -96,7 +96,7 @@ static void end_all(struct master *master, enum channel_kind how)
     for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {
         struct generation *generation = container_of(link, struct generation, link);
 
-        end_generation(master, generation, how);
+        shutdown_generation(master, generation, how);
         /*
          * Closes the master's copies of the sockets, too: while they are open, the kernel queues further connections.
          */
@@ -188,9 +188,9 @@ static void drain_workers(struct master *master, struct log *log)
         return;
     }
     log_write(log, LOG_NOTICE, "signal WINCH: workers exit when open responses are sent; HUP starts new ones");
-    master->passed = listen_fds_keep(&master->current->sockets, log);
+    master->passed = listen_fds_duplicate(&master->current->sockets, log);
     master->drained = true;
-    end_generation(master, master->current, CHANNEL_RETIRE);
+    shutdown_generation(master, master->current, CHANNEL_RETIRE);
     sockets_close(&master->current->sockets, false);
     master_acme_stop(master);
     master->current = NULL;
@@ -378,7 +378,7 @@ static void switch_generation(struct master *master)
     __atomic_store_n(&master->shared->worker_count, master->current->child_count, __ATOMIC_RELAXED);
     __atomic_fetch_add(&master->shared->generation, 1, __ATOMIC_RELAXED);
     if (before) {
-        end_generation(master, before, CHANNEL_RETIRE);
+        shutdown_generation(master, before, CHANNEL_RETIRE);
         sockets_close_except(&before->sockets, &master->current->sockets);
     }
     log_started(master, master->current->configuration);

@@ -175,7 +175,7 @@ void master_acme_read(struct master *master)
     ssize_t length = read(master->renewal.channel_fd, message, sizeof(message));
 
     if (length > 0 && master->current)
-        master->current->files_seen_ms = 0;
+        master->current->files_checked_ms = 0;
     if (length > 0 || (length < 0 && (errno == EAGAIN || errno == EINTR)))
         return;
     close(master->renewal.channel_fd); /* SIGCHLD follows */

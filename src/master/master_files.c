@@ -76,7 +76,7 @@ int master_files_next_ms(const struct master *master)
     const struct generation *generation = master->current;
     uint64_t valid =
         generation && generation->phase == PHASE_RUNNING ? valid_ms(generation->configuration) : 0;
-    uint64_t age_ms = valid ? u64_sub_sat(master->clock.monotonic_ms, generation->files_seen_ms) : 0;
+    uint64_t age_ms = valid ? u64_sub_sat(master->clock.monotonic_ms, generation->files_checked_ms) : 0;
 
     if (valid == 0)
         return -1;
@@ -89,7 +89,7 @@ void master_files_check(struct master *master)
 
     if (master_files_next_ms(master) != 0)
         return;
-    generation->files_seen_ms = master->clock.monotonic_ms;
+    generation->files_checked_ms = master->clock.monotonic_ms;
     for (size_t i = 0; i < generation->configuration->server_count; i++) {
         const struct virtual_server *server = generation->configuration->servers[i];
 

@@ -50,7 +50,7 @@ struct generation {
     struct child *children;
     unsigned child_count;
     enum phase phase;
-    uint64_t files_seen_ms;         /* last check of the TLS files */
+    uint64_t files_checked_ms;      /* last check of the TLS files */
     uint64_t kill_ms;               /* when remaining workers are killed; 0: never */
 };
 

@@ -45,7 +45,7 @@ long pid_file_owner(const char *path)
     return number;
 }
 
-static int write_beside(struct pid_file *file, const char *beside)
+static int write_temporary_file(struct pid_file *file, const char *beside)
 {
     char text[32];
     int length = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
@@ -83,7 +83,7 @@ int pid_file_write(struct pid_file *file, const char *path)
         return -EINVAL;
     snprintf(file->path, sizeof(file->path), "%s", path);
     snprintf(beside, sizeof(beside), "%s.%ld", path, (long)getpid());
-    result = write_beside(file, beside);
+    result = write_temporary_file(file, beside);
     if (result < 0)
         file->path[0] = 0;
     return result;

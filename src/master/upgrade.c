@@ -244,8 +244,8 @@ void upgrade_check(struct master *master)
 {
     struct upgrade *upgrade = &master->upgrade;
 
-    if (upgrade->opens_ms > 0 && master->clock.monotonic_ms >= upgrade->opens_ms) {
-        upgrade->opens_ms = 0;
+    if (upgrade->early_data_from_ms > 0 && master->clock.monotonic_ms >= upgrade->early_data_from_ms) {
+        upgrade->early_data_from_ms = 0;
         __atomic_store_n(&master->shared->replay_window.closed, 0, __ATOMIC_RELEASE);
     }
     if (upgrade->deadline_ms == 0 || master->clock.monotonic_ms < upgrade->deadline_ms)
@@ -260,5 +260,5 @@ int upgrade_next_ms(const struct master *master)
 {
     const struct upgrade *upgrade = &master->upgrade;
 
-    return upgrade->opens_ms > 0 || upgrade->deadline_ms > 0 ? LIMIT_UPGRADE_CHECK_MS : -1;
+    return upgrade->early_data_from_ms > 0 || upgrade->deadline_ms > 0 ? LIMIT_UPGRADE_CHECK_MS : -1;
 }

@@ -113,6 +113,6 @@ void upgrade_read_predecessor(struct master *master)
     close(upgrade->ready_fd);
     upgrade->ready_fd = -1;
     upgrade->predecessor = 0;
-    upgrade->opens_ms = master->clock.monotonic_ms + LIMIT_EARLY_S * 1000;
+    upgrade->early_data_from_ms = master->clock.monotonic_ms + LIMIT_EARLY_S * 1000;
     log_write(&master->error_log.log, LOG_NOTICE, "upgrade: the previous master is exiting");
 }

@@ -25,7 +25,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { STATUS_CUT = 444 }; /* `return: 444`: the connection is closed without a response */
+enum { STATUS_CLOSE = 444 }; /* `return: 444`: the connection is closed without a response */
 
 static const struct wire_events wire_events, proxy_header_events;
 static const struct exchange_events exchange_events, traced_exchange_events;
@@ -308,7 +308,7 @@ static void request_filter(struct request_state *request)
 {
     struct exchange *x = request->x;
 
-    if (x->response.status == STATUS_CUT) {
+    if (x->response.status == STATUS_CLOSE) {
         if (!exchange_abort(x))
             wire_close(&request->connection->wire, WIRE_CLOSE_REFUSED);
         return;
@@ -370,7 +370,7 @@ void connection_pump(struct connection *connection)
 }
 
 /* The session counts bytes that the wire accepted; subtracts those of a cut response that the wire never sent. */
-static void take_back_unsent(struct response *response, uint64_t unsent)
+static void subtract_unsent(struct response *response, uint64_t unsent)
 {
     response->bytes_sent -= unsent < response->bytes_sent ? unsent : response->bytes_sent;
     response->body_bytes_sent -= unsent < response->body_bytes_sent ? unsent : response->body_bytes_sent;
@@ -396,7 +396,7 @@ static void request_finish(void *owner, struct exchange *x)
                          "the response to \"" STR_FMT "\" was not valid: " STR_FMT, STR_ARG(x->request.line),
                          STR_ARG(x->response.fault));
     if (x->cancelled)
-        take_back_unsent(&x->response, wire_unsent(&connection->wire, &x->transfer));
+        subtract_unsent(&x->response, wire_unsent(&connection->wire, &x->transfer));
     request->tls_path = transfer.path;
     request->tls_reason = transfer.reason;
     request->zero_copy = transfer.zero_copy;

@@ -52,47 +52,47 @@ static const char *status_sentence(int status)
 }
 
 /* The contents of a page. */
-struct error_facts {
+struct error_page_values {
     int status;
     struct str reason;
     const char *sentence;
     struct str id; /* request id; empty for redirects, which are no errors */
 };
 
-static struct str make_html(struct arena *arena, const struct error_facts *facts)
+static struct str make_html(struct arena *arena, const struct error_page_values *values)
 {
     struct str id = STR("");
 
-    if (facts->id.length)
-        id = arena_printf(arena, "<p><small>Request <code>" STR_FMT "</code></small></p>\n", STR_ARG(facts->id));
+    if (values->id.length)
+        id = arena_printf(arena, "<p><small>Request <code>" STR_FMT "</code></small></p>\n", STR_ARG(values->id));
     return arena_printf(arena,
                         STR_FMT "<title>%d " STR_FMT "</title>\n<body class=\"error\">\n"
                         "<h1><b>%d</b> " STR_FMT "</h1>\n<p>%s</p>\n" STR_FMT "</body>\n</html>\n",
-                        STR_ARG(page_start), facts->status, STR_ARG(facts->reason), facts->status,
-                        STR_ARG(facts->reason), facts->sentence, STR_ARG(id));
+                        STR_ARG(page_start), values->status, STR_ARG(values->reason), values->status,
+                        STR_ARG(values->reason), values->sentence, STR_ARG(id));
 }
 
 /* Needs no escaping, because the text contains no data of the request. */
-static struct str make_json(struct arena *arena, const struct error_facts *facts)
+static struct str make_json(struct arena *arena, const struct error_page_values *values)
 {
     return arena_printf(arena,
                         "{\"status\":%d,\"title\":\"" STR_FMT "\",\"detail\":\"%s\",\"request_id\":\"" STR_FMT
                         "\"}\n",
-                        facts->status, STR_ARG(facts->reason), facts->sentence, STR_ARG(facts->id));
+                        values->status, STR_ARG(values->reason), values->sentence, STR_ARG(values->id));
 }
 
-static struct str make_text(struct arena *arena, const struct error_facts *facts)
+static struct str make_text(struct arena *arena, const struct error_page_values *values)
 {
-    return arena_printf(arena, "%d " STR_FMT "\n%s\n%s" STR_FMT "%s", facts->status, STR_ARG(facts->reason),
-                        facts->sentence, facts->id.length ? "Request " : "", STR_ARG(facts->id),
-                        facts->id.length ? "\n" : "");
+    return arena_printf(arena, "%d " STR_FMT "\n%s\n%s" STR_FMT "%s", values->status, STR_ARG(values->reason),
+                        values->sentence, values->id.length ? "Request " : "", STR_ARG(values->id),
+                        values->id.length ? "\n" : "");
 }
 
 static const struct form {
     enum error_format format;
     const char *type;     /* media type compared with Accept */
     const char *content_type;     /* Content-Type of the response */
-    struct str (*make)(struct arena *arena, const struct error_facts *facts);
+    struct str (*make)(struct arena *arena, const struct error_page_values *values);
 } forms[] = {
     {ERROR_HTML, "text/html", "text/html; charset=utf-8", make_html},
     {ERROR_JSON, "application/json", "application/json", make_json},
@@ -142,15 +142,15 @@ void error_body_make(struct request_state *request)
         request->location ? (enum error_format)request->location->site->error_page_format : ERROR_AUTO;
     const struct form *form = x->response.status < 400 ? &forms[0] : choose_form(request, configured);
     int shown = error_response_status(x->response.status);
-    struct error_facts facts = {.status = shown,
+    struct error_page_values values = {.status = shown,
                                 .reason = status_reason(shown),
                                 .sentence = status_sentence(x->response.status),
                                 .id = STR("")};
     struct str page;
 
-    if (facts.status >= 400)
-        facts.id = variable_request_id(x);
-    page = form->make(&x->arena, &facts);
+    if (values.status >= 400)
+        values.id = variable_request_id(x);
+    page = form->make(&x->arena, &values);
     x->response.body = page.data ? body_bytes(&x->arena, page) : NULL;
     if (x->response.body && describe_error(x, form, configured) < 0)
         x->response.close_after = true;

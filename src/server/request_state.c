@@ -6,7 +6,7 @@
 #include "server/connection.h"
 #include "site/subjects.h"
 
-enum { STATUS_LEFT = 499 };
+enum { STATUS_CLIENT_CLOSED = 499 };
 
 struct request_state *request_state_create(struct exchange *x, struct connection *connection, struct worker *worker)
 {
@@ -40,7 +40,7 @@ int request_status(const struct request_state *request)
 {
     int status = request->x->response.status;
 
-    return status == 0 && request->x->cancelled ? STATUS_LEFT : status;
+    return status == 0 && request->x->cancelled ? STATUS_CLIENT_CLOSED : status;
 }
 
 void request_apply_settings(struct request_state *request)

@@ -172,7 +172,7 @@ static int make_request(const struct exchange *parent, struct str uri, bool merg
 }
 
 /* Copies the parent's values of the configuration's variables. */
-static int copy_own(const struct request_state *parent, struct request_state *request)
+static int copy_user_variables(const struct request_state *parent, struct request_state *request)
 {
     size_t count = request->worker->configuration->user_variables.count;
 
@@ -205,7 +205,7 @@ static int make_request_state(struct subrequest *sub, struct request_state *pare
     request->client_known = parent->client_known;
     request->trusted = parent->trusted;
     request->client = parent->client;
-    return copy_own(parent, request);
+    return copy_user_variables(parent, request);
 }
 
 static int subrequest_init(struct subrequest *sub, struct request_state *parent, struct str uri)

@@ -55,7 +55,7 @@ static struct str get_request_completion(const void *subject, struct str paramet
 }
 
 /* Reads the head as sent: the session adds fields of its own and omits some. */
-static struct str of_head(struct str head, struct str parameter, struct arena *arena)
+static struct str header_of_head(struct str head, struct str parameter, struct arena *arena)
 {
     struct headers sent = {0};
 
@@ -76,7 +76,7 @@ static struct str get_sent_http(const void *subject, struct str parameter, struc
     const struct exchange *x = subject;
 
     if (x->response.head.data)
-        return of_head(x->response.head, parameter, arena);
+        return header_of_head(x->response.head, parameter, arena);
     return variable_of_headers(&x->response.headers, parameter, arena);
 }
 
@@ -99,7 +99,7 @@ static struct str get_sent_http_content_length(const void *subject, struct str p
     const struct body *body = x->response.body;
 
     if (x->response.head.data)
-        return of_head(x->response.head, STR("content_length"), arena);
+        return header_of_head(x->response.head, STR("content_length"), arena);
     if (!body || body->length == BODY_LENGTH_UNKNOWN)
         return ABSENT;
     return format_unsigned(arena, x->response.body_bytes_sent + body->length);

@@ -115,10 +115,10 @@ static int start_certificate(struct load *load, const struct loaded_server *load
     made->names = arena_zalloc(arena, LIMIT_ACME_NAMES, sizeof(struct str));
     made->file =
         arena_printf(arena, STR_FMT "/certificates/" STR_FMT ".pem", STR_ARG(acme->state), STR_ARG(made->name));
-    made->record =
+    made->attempt_file =
         arena_printf(arena, STR_FMT "/certificates/" STR_FMT ".state", STR_ARG(acme->state), STR_ARG(made->name));
     return acme->state.data && acme->user.data && acme->challenges.data && made->names && made->file.data &&
-                   made->record.data
+                   made->attempt_file.data
                ? 0
                : -ENOMEM;
 }

@@ -48,7 +48,7 @@ static struct resolved_name *find_name(struct resolved_names *names, struct str 
 }
 
 /* Validates an entry written by another process: the address count must fit. */
-static bool is_sound(const struct resolved_name *name)
+static bool is_valid_name(const struct resolved_name *name)
 {
     if (name->count > LIMIT_UPSTREAM_ADDRESSES)
         return false;
@@ -99,7 +99,7 @@ size_t resolved_names_load(struct resolved_names *names, struct str key,
         return 0;
     lock_names(names);
     name = find_name(names, key);
-    if (name && is_sound(name)) {
+    if (name && is_valid_name(name)) {
         count = name->count;
         memcpy(out, name->addresses, count * sizeof(*out));
     }

@@ -172,14 +172,14 @@ int upstream_read_check(struct conf_reader *reader, const struct conf_node *node
 /* Makes the PROXY protocol header of a connection without a client: UNKNOWN in version 1, LOCAL in version 2. */
 static int make_check_header(struct upstreams *upstreams, struct upstream_check *check)
 {
-    const union proxy_address nobody = {.any.sa_family = AF_UNSPEC};
+    const union proxy_address unknown = {.any.sa_family = AF_UNSPEC};
     char text[PROXY_HEADER_WRITTEN];
 
     if (check->proxy_protocol == 0)
         return 0;
     check->proxy_header = arena_copy(
         upstreams->arena,
-        str_of(text, proxy_header_write(&nobody.any, &nobody.any, (unsigned)check->proxy_protocol, text)));
+        str_of(text, proxy_header_write(&unknown.any, &unknown.any, (unsigned)check->proxy_protocol, text)));
     return check->proxy_header.data ? 0 : -ENOMEM;
 }
 

@@ -59,9 +59,9 @@ static int copy_head(struct gateway_request *p, const struct response *from)
 }
 
 /* Redirects the parent: its location does not apply to the response of the redirect's target. */
-static enum outcome follow_redirect(struct gateway_request *p, const struct gateway_request *behind)
+static enum outcome follow_redirect(struct gateway_request *p, const struct gateway_request *from)
 {
-    if (headers_copy(&p->reply.headers, &p->x->arena, &behind->reply.headers) < 0)
+    if (headers_copy(&p->reply.headers, &p->x->arena, &from->reply.headers) < 0)
         return exchange_error_response(p->x, 500);
     return gateway_accel_follow(p);
 }
@@ -70,15 +70,15 @@ static enum outcome follow_redirect(struct gateway_request *p, const struct gate
 static enum outcome copy_child_response(struct gateway_request *p, const struct exchange *child)
 {
     const struct response *response = &child->response;
-    const struct gateway_request *behind = gateway_request_of(child);
+    const struct gateway_request *from = gateway_request_of(child);
 
     p->stage = GATEWAY_DONE;
-    if (behind && cached_of(behind))
-        p->cached->status = behind->cached->status;
-    if (behind && copy_attempts(behind, p) < 0)
+    if (from && cached_of(from))
+        p->cached->status = from->cached->status;
+    if (from && copy_attempts(from, p) < 0)
         return exchange_error_response(p->x, 500);
-    if (behind && behind->for_head == FOR_HEAD_REDIRECTED)
-        return follow_redirect(p, behind);
+    if (from && from->for_head == FOR_HEAD_REDIRECTED)
+        return follow_redirect(p, from);
     if (!response->body && response->status >= 400)
         return exchange_error_response(p->x, response->status);
     if (gateway_intercept(p, response->status, &response->headers))

@@ -128,19 +128,19 @@ static void remove_uri(struct cached *cached, struct str target)
 }
 
 /* Converts a location of the same server to a target; data NULL: another server, or none. */
-static struct str target_of_location(const struct gateway_request *p, struct str place)
+static struct str target_of_location(const struct gateway_request *p, struct str location)
 {
-    ssize_t scheme = str_search(place, STR("://"));
+    ssize_t scheme = str_search(location, STR("://"));
     struct str host;
 
     if (scheme >= 0) {
-        place = str_skip(place, (size_t)scheme + 3);
-        host = str_slice(place, 0, str_find(place, '/') >= 0 ? (size_t)str_find(place, '/') : place.length);
-        place = str_skip(place, host.length);
+        location = str_skip(location, (size_t)scheme + 3);
+        host = str_slice(location, 0, str_find(location, '/') >= 0 ? (size_t)str_find(location, '/') : location.length);
+        location = str_skip(location, host.length);
         if (!str_equal_nocase(str_cut(&host, ':'), p->x->request.host))
             return (struct str){NULL, 0};
     }
-    return str_starts(place, STR("/")) && !str_starts(place, STR("//")) ? place : (struct str){NULL, 0};
+    return str_starts(location, STR("/")) && !str_starts(location, STR("//")) ? location : (struct str){NULL, 0};
 }
 
 void cached_invalidate(struct gateway_request *p)

@@ -151,9 +151,9 @@ enum outcome cached_partial_lookup(struct cached *cached,
     return pending ? OUTCOME_PENDING : partial_outcome(cached, entry);
 }
 
-static void release_referenced(void *held)
+static void release_referenced(void *resource)
 {
-    cache_entry_unref(held);
+    cache_entry_unref(resource);
 }
 
 struct body *cached_partial_body(struct cached *cached, uint64_t at, uint64_t length)
@@ -180,9 +180,9 @@ struct body *cached_partial_body(struct cached *cached, uint64_t at, uint64_t le
     return body;
 }
 
-static struct body *span_body(struct arena *arena, void *held, uint64_t at, uint64_t length)
+static struct body *span_body(struct arena *arena, void *resource, uint64_t at, uint64_t length)
 {
-    return cached_partial_body(held, at, length);
+    return cached_partial_body(resource, at, length);
 }
 
 void cached_partial_represent(struct cached *cached, struct representation *whole)

@@ -176,7 +176,7 @@ START_TEST(unsupported_directives_are_listed)
     const char *name;
 
     ck_assert_int_eq(conf_print_unsupported(&out), 0);
-    for (size_t i = 0; (name = vocabulary_refused(i, &hint)); i++)
+    for (size_t i = 0; (name = vocabulary_unsupported(i, &hint)); i++)
         ck_assert_msg(str_search(buffer_str(&out), arena_printf(&arena, "| `%s` | %s |\n", name, hint)) > 0,
                       "no %s", name);
     buffer_finish(&out);

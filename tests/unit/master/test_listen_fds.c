@@ -117,7 +117,7 @@ START_TEST(adopted_sockets_keep_their_slots)
     ck_assert_int_eq(sockets_open(&opened, &configuration, 2, listen_fds_sockets(passed), &recording_log), 0);
     listen_fds_finish(passed, &configuration, false, &recording_log);
     ck_assert(!is_open(fds[0]) && !is_open(fds[1]));
-    passed = listen_fds_keep(&opened, &recording_log);
+    passed = listen_fds_duplicate(&opened, &recording_log);
     ck_assert_ptr_nonnull(passed);
     sockets_close(&opened, false);
     ck_assert(is_open(sockets_get(listen_fds_sockets(passed), 0, 1)));
