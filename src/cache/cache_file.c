@@ -79,12 +79,12 @@ static void read_boot(unsigned char into[16])
 
 static uint64_t sum_of(const struct mark *mark, struct str key, struct str head)
 {
-    struct cache_sum sum = {0};
+    struct cache_checksum sum = {0};
 
-    cache_sum_add(&sum, key);
-    cache_sum_add(&sum, head);
-    cache_sum_add(&sum, str_of((const char *)mark, offsetof(struct mark, sum)));
-    return cache_sum_end(&sum);
+    cache_checksum_add(&sum, key);
+    cache_checksum_add(&sum, head);
+    cache_checksum_add(&sum, str_of((const char *)mark, offsetof(struct mark, sum)));
+    return cache_checksum_end(&sum);
 }
 
 /* Writes all bytes at the offset. Returns 0 or -errno. */
@@ -143,11 +143,11 @@ static int write_trailer(int fd, struct mark *mark, struct str key, struct str h
 }
 
 /* "NAME.tmp", locked while it is written, so that a file of a dead process is recognised. */
-static void temporary_name(const struct cache_making *making, char into[CACHE_NAME + 32])
+static void temporary_name(const struct cache_writer *writer, char into[CACHE_NAME + 32])
 {
     char name[CACHE_NAME];
 
-    cache_file_name(making->directory, &making->id, name);
+    cache_file_name(writer->directory, &writer->id, name);
     snprintf(into, CACHE_NAME + 32, "%s.tmp", name);
 }
 
@@ -166,16 +166,16 @@ static int create_directories(const struct cache_directory *directory, const cha
     return 0;
 }
 
-static int open_new(struct cache_making *making, const char *name)
+static int open_new(struct cache_writer *writer, const char *name)
 {
     const int flags = O_RDWR | O_CREAT | O_EXCL;
-    int fd = open_beneath(making->directory->fd, name, flags, 0600);
+    int fd = open_beneath(writer->directory->fd, name, flags, 0600);
     int error;
 
     if (fd != -ENOENT)
         return fd;
-    error = create_directories(making->directory, name);
-    return error < 0 ? error : open_beneath(making->directory->fd, name, flags, 0600);
+    error = create_directories(writer->directory, name);
+    return error < 0 ? error : open_beneath(writer->directory->fd, name, flags, 0600);
 }
 
 /* True if the cache manager has deleted the file before it was locked, as the temporary file of a dead process. */
@@ -186,38 +186,38 @@ static bool was_removed(int fd)
     return fstat(fd, &found) == 0 && found.st_nlink == 0;
 }
 
-int cache_file_create(struct cache_making *making)
+int cache_file_create(struct cache_writer *writer)
 {
     char name[CACHE_NAME + 32];
 
-    temporary_name(making, name);
+    temporary_name(writer, name);
     for (int attempt = 0; attempt < LIMIT_CACHE_ATTEMPTS; attempt++) {
-        int fd = open_new(making, name);
+        int fd = open_new(writer, name);
         if (fd < 0)
             return fd;
-        making->fd = fd;
+        writer->fd = fd;
         if (flock(fd, LOCK_EX) < 0)
             return -errno;
         if (!was_removed(fd))
             return 0;
         close(fd);
-        making->fd = -1;
+        writer->fd = -1;
     }
     return -ESTALE;
 }
 
-int cache_file_write(struct cache_making *making, struct str bytes)
+int cache_file_write(struct cache_writer *writer, struct str bytes)
 {
-    int error = write_all(making->fd, bytes, making->length);
+    int error = write_all(writer->fd, bytes, writer->length);
 
     if (error < 0)
         return error;
-    cache_sum_add(&making->sum, bytes);
-    making->length += bytes.length;
+    cache_checksum_add(&writer->sum, bytes);
+    writer->length += bytes.length;
     return 0;
 }
 
-int cache_file_copy(struct cache_making *making, int from, uint64_t at, uint64_t length)
+int cache_file_copy(struct cache_writer *writer, int from, uint64_t at, uint64_t length)
 {
     char piece[16384];
     int error = 0;
@@ -227,68 +227,68 @@ int cache_file_copy(struct cache_making *making, int from, uint64_t at, uint64_t
 
         error = read_exactly(from, piece, count, at);
         if (error == 0)
-            error = cache_file_write(making, str_of(piece, count));
+            error = cache_file_write(writer, str_of(piece, count));
         at += count;
         length -= count;
     }
     return error;
 }
 
-int cache_file_complete(struct cache_making *making, struct str key, struct str head, uint64_t *out_size)
+int cache_file_complete(struct cache_writer *writer, struct str key, struct str head, uint64_t *out_size)
 {
-    struct cache_hash own = making->id.hash;
+    struct cache_hash own = writer->id.hash;
 
-    return cache_file_complete_as(making, &own, key, head, out_size);
+    return cache_file_complete_as(writer, &own, key, head, out_size);
 }
 
 /*
  * Renames the file to the name of `id`. Directories are created if missing: the hash may differ from that at
  * creation.
  */
-static int rename_made(const struct cache_making *making, const struct cache_id *id)
+static int rename_to_final_name(const struct cache_writer *writer, const struct cache_id *id)
 {
     char temporary[CACHE_NAME + 32];
     char name[CACHE_NAME];
-    int directory = making->directory->fd, error;
+    int directory = writer->directory->fd, error;
 
-    temporary_name(making, temporary);
-    cache_file_name(making->directory, id, name);
+    temporary_name(writer, temporary);
+    cache_file_name(writer->directory, id, name);
     if (renameat(directory, temporary, directory, name) == 0)
         return 0;
-    error = errno == ENOENT ? create_directories(making->directory, name) : -errno;
+    error = errno == ENOENT ? create_directories(writer->directory, name) : -errno;
     if (error < 0)
         return error;
     return renameat(directory, temporary, directory, name) < 0 ? -errno : 0;
 }
 
-int cache_file_complete_as(struct cache_making *making, const struct cache_hash *hash, struct str key, struct str head,
+int cache_file_complete_as(struct cache_writer *writer, const struct cache_hash *hash, struct str key, struct str head,
                            uint64_t *out_size)
 {
-    struct cache_id id = {*hash, making->id.sequence};
-    struct mark mark = {.id = id, .body_length = making->length, .body_sum = cache_sum_end(&making->sum)};
-    int error = write_trailer(making->fd, &mark, key, head, making->length);
+    struct cache_id id = {*hash, writer->id.sequence};
+    struct mark mark = {.id = id, .body_length = writer->length, .body_sum = cache_checksum_end(&writer->sum)};
+    int error = write_trailer(writer->fd, &mark, key, head, writer->length);
 
     if (error == 0)
-        error = rename_made(making, &id);
+        error = rename_to_final_name(writer, &id);
     if (error < 0)
         return error;
-    close(making->fd);
-    making->fd = -1;
-    making->id = id;
-    *out_size = making->length + key.length + head.length + sizeof(mark);
+    close(writer->fd);
+    writer->fd = -1;
+    writer->id = id;
+    *out_size = writer->length + key.length + head.length + sizeof(mark);
     return 0;
 }
 
-void cache_file_discard(struct cache_making *making)
+void cache_file_discard(struct cache_writer *writer)
 {
     char name[CACHE_NAME + 32];
 
-    if (making->fd < 0)
+    if (writer->fd < 0)
         return;
-    temporary_name(making, name);
-    (void)unlinkat(making->directory->fd, name, 0);
-    close(making->fd);
-    making->fd = -1;
+    temporary_name(writer, name);
+    (void)unlinkat(writer->directory->fd, name, 0);
+    close(writer->fd);
+    writer->fd = -1;
 }
 
 /* Reads the mark that ends at `size`, and checks that its lengths fit into the bytes before it. */
@@ -312,7 +312,7 @@ static int read_mark(int fd, const struct cache_id *id, uint64_t size, struct ma
 /* Reads the whole body: detects data that was not on disk when the machine went down. */
 static int check_body(int fd, const struct mark *mark)
 {
-    struct cache_sum sum = {0};
+    struct cache_checksum sum = {0};
     char piece[16384];
 
     while (sum.length < mark->body_length) {
@@ -322,9 +322,9 @@ static int check_body(int fd, const struct mark *mark)
 
         if (error < 0)
             return error;
-        cache_sum_add(&sum, str_of(piece, length));
+        cache_checksum_add(&sum, str_of(piece, length));
     }
-    return cache_sum_end(&sum) == mark->body_sum ? 0 : -EBADMSG;
+    return cache_checksum_end(&sum) == mark->body_sum ? 0 : -EBADMSG;
 }
 
 static int read_text(struct cache_opened *opened, const struct mark *mark, uint64_t size, size_t content_max)

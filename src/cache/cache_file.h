@@ -22,44 +22,44 @@ struct cache_directory {
 };
 
 /* A running checksum of a body: detects a file that was not completely written. */
-struct cache_sum {
+struct cache_checksum {
     uint64_t state;
     uint64_t length;
     unsigned char part[8];
 };
-/* Adds the next bytes; cache_sum_end returns the checksum of all bytes. A zeroed sum is valid and empty. */
-void cache_sum_add(struct cache_sum *sum, struct str bytes);
-uint64_t cache_sum_end(const struct cache_sum *sum);
+/* Adds the next bytes; cache_checksum_end returns the checksum of all bytes. A zeroed sum is valid and empty. */
+void cache_checksum_add(struct cache_checksum *sum, struct str bytes);
+uint64_t cache_checksum_end(const struct cache_checksum *sum);
 
 /* Hashes a key: SHA-256, truncated. */
 void cache_hash_key(struct str key, struct cache_hash *out);
 
 /* A file being written. Zeroed except for fd -1 before cache_file_create. */
-struct cache_making {
+struct cache_writer {
     const struct cache_directory *directory;
     struct cache_id id;
     int fd;
     uint64_t length;                /* bytes of the body written so far */
-    struct cache_sum sum;
+    struct cache_checksum sum;
 };
 
 /*
  * Creates the file and missing directories. If the loader deleted the file before it was locked, creates it again.
  * Returns 0 or -errno; -ESTALE: too many attempts.
  */
-MUST_CHECK int cache_file_create(struct cache_making *making);
+MUST_CHECK int cache_file_create(struct cache_writer *writer);
 /* Appends to the body. Returns 0 or -errno (-ENOSPC: the disk is full). */
-MUST_CHECK int cache_file_write(struct cache_making *making, struct str bytes);
+MUST_CHECK int cache_file_write(struct cache_writer *writer, struct str bytes);
 /* Appends `length` bytes of the file `from`, from `at` on, to the body. 0; -EBADMSG: the file is shorter; or -errno. */
-MUST_CHECK int cache_file_copy(struct cache_making *making, int from, uint64_t at, uint64_t length);
+MUST_CHECK int cache_file_copy(struct cache_writer *writer, int from, uint64_t at, uint64_t length);
 /* Writes key, head and mark, and renames the file to its name. Returns 0 with the file's size, or -errno. */
-MUST_CHECK int cache_file_complete(struct cache_making *making, struct str key, struct str head, uint64_t *out_size);
+MUST_CHECK int cache_file_complete(struct cache_writer *writer, struct str key, struct str head, uint64_t *out_size);
 /* As cache_file_complete, under the hash of another key than at creation, which making->id then has. */
-MUST_CHECK int cache_file_complete_as(struct cache_making *making, const struct cache_hash *hash, struct str key,
+MUST_CHECK int cache_file_complete_as(struct cache_writer *writer, const struct cache_hash *hash, struct str key,
                                       struct str head,
                                       uint64_t *out_size);
 /* Closes the file, and deletes it if it is incomplete. Accepts one that was never created. */
-void cache_file_discard(struct cache_making *making);
+void cache_file_discard(struct cache_writer *writer);
 
 /* An opened file. */
 struct cache_opened {

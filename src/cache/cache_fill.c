@@ -25,10 +25,10 @@ struct cache_fill *cache_fill_begin(struct cache_store *store, struct str key, c
     fill->store = store;
     fill->fill_lock = fill_lock;
     fill->origin = *origin;
-    fill->making = (struct cache_making){.directory = &store->conf->directory, .fd = -1};
-    cache_hash_key(key, &fill->making.id.hash);
-    fill->named = fill->making.id.hash;
-    fill->making.id.sequence = cache_zone_sequence(store->conf->zone);
+    fill->writer = (struct cache_writer){.directory = &store->conf->directory, .fd = -1};
+    cache_hash_key(key, &fill->writer.id.hash);
+    fill->named = fill->writer.id.hash;
+    fill->writer.id.sequence = cache_zone_sequence(store->conf->zone);
     return fill;
 }
 
@@ -50,14 +50,14 @@ static void fill_free(struct cache_fill *fill)
 static int write_work(void *argument)
 {
     struct cache_fill *fill = argument;
-    int error = fill->making.fd < 0 ? cache_file_create(&fill->making) : 0;
+    int error = fill->writer.fd < 0 ? cache_file_create(&fill->writer) : 0;
 
     if (error == 0)
-        error = cache_file_write(&fill->making, buffer_str(&fill->writing));
+        error = cache_file_write(&fill->writer, buffer_str(&fill->writing));
     if (error == 0 && fill->last)
-        error = cache_file_complete_as(&fill->making, &fill->named, fill->key, buffer_str(&fill->head), &fill->size);
+        error = cache_file_complete_as(&fill->writer, &fill->named, fill->key, buffer_str(&fill->head), &fill->size);
     if (error < 0)
-        cache_file_discard(&fill->making);
+        cache_file_discard(&fill->writer);
     return error;
 }
 
@@ -66,16 +66,16 @@ static int copy_piece(struct cache_fill *fill, struct cache_splice *splice)
 {
     uint64_t length = splice->left < LIMIT_CACHE_COPY ? splice->left : LIMIT_CACHE_COPY;
     struct str content = splice->entry->content;
-    int error = fill->making.fd < 0 ? cache_file_create(&fill->making) : 0;
+    int error = fill->writer.fd < 0 ? cache_file_create(&fill->writer) : 0;
 
     if (error == 0 && content.data)
-        error = cache_file_write(&fill->making, str_slice(content, (size_t)splice->at, (size_t)(splice->at + length)));
+        error = cache_file_write(&fill->writer, str_slice(content, (size_t)splice->at, (size_t)(splice->at + length)));
     else if (error == 0)
-        error = cache_file_copy(&fill->making, splice->entry->fd, splice->at, length);
+        error = cache_file_copy(&fill->writer, splice->entry->fd, splice->at, length);
     splice->at += length;
     splice->left -= length;
     if (error < 0)
-        cache_file_discard(&fill->making);
+        cache_file_discard(&fill->writer);
     return error;
 }
 
@@ -93,11 +93,11 @@ static int copy_after(void *argument)
     return copy_piece(fill, &fill->after);
 }
 
-static int drop_work(void *argument)
+static int discard_work(void *argument)
 {
     struct cache_fill *fill = argument;
 
-    cache_file_discard(&fill->making);
+    cache_file_discard(&fill->writer);
     return 0;
 }
 
@@ -117,31 +117,31 @@ static void publish_fill(struct cache_fill *fill)
     struct cache_store *store = fill->store;
     struct cache_victims victims = {0};
 
-    if (cache_zone_publish(store->conf->zone, &fill->making.id, fill->size, &fill->origin, cache_now_s(store),
+    if (cache_zone_publish(store->conf->zone, &fill->writer.id, fill->size, &fill->origin, cache_now_s(store),
                            &victims) < 0)
-        victims.ids[victims.count++] = fill->making.id;
+        victims.ids[victims.count++] = fill->writer.id;
     cache_store_delete(store, &victims);
 }
 
-static void write_on(struct cache_fill *fill);
+static void continue_writing(struct cache_fill *fill);
 
-static void drop_done(struct op *op, int result)
+static void discard_done(struct op *op, int result)
 {
     struct cache_fill *fill = container_of(op, struct cache_fill, op);
 
-    if (result < 0) /* no helper thread ran drop_work */
-        cache_file_discard(&fill->making);
+    if (result < 0) /* no helper thread ran discard_work */
+        cache_file_discard(&fill->writer);
     fill_free(fill);
 }
 
 static void abandon_fill(struct cache_fill *fill)
 {
-    if (fill->making.fd < 0) {
+    if (fill->writer.fd < 0) {
         fill_free(fill);
         return;
     }
-    fill->op.done = drop_done;
-    loop_offload(fill->store->loop, &fill->op, drop_work, fill);
+    fill->op.done = discard_done;
+    loop_offload(fill->store->loop, &fill->op, discard_work, fill);
 }
 
 static void write_done(struct op *op, int result)
@@ -164,7 +164,7 @@ static void write_done(struct op *op, int result)
     if (fill->ending && (was_last || fill->error))
         abandon_fill(fill); /* the file is complete, or it failed and is deleted */
     else if (!fill->error)
-        write_on(fill);
+        continue_writing(fill);
 }
 
 static void offload_work(struct cache_fill *fill, int (*work)(void *argument))
@@ -175,7 +175,7 @@ static void offload_work(struct cache_fill *fill, int (*work)(void *argument))
 }
 
 /* Starts the next task: the prepended copy, a write of LIMIT_CACHE_WRITE bytes or the rest, or the appended copy. */
-static void write_on(struct cache_fill *fill)
+static void continue_writing(struct cache_fill *fill)
 {
     struct buffer gathered = fill->filling;
 
@@ -196,7 +196,7 @@ static void write_on(struct cache_fill *fill)
 void cache_fill_prepend(struct cache_fill *fill, struct cache_entry *entry, uint64_t at, uint64_t length)
 {
     fill->before = (struct cache_splice){cache_entry_ref(entry), at, length};
-    write_on(fill);
+    continue_writing(fill);
 }
 
 void cache_fill_append(struct cache_fill *fill, struct cache_entry *entry, uint64_t at, uint64_t length)
@@ -211,7 +211,7 @@ void cache_fill_add(struct cache_fill *fill, struct str bytes)
     if (buffer_append(&fill->filling, bytes) < 0)
         fill->error = -ENOMEM;
     else
-        write_on(fill);
+        continue_writing(fill);
 }
 
 bool cache_fill_must_wait(struct cache_fill *fill)
@@ -229,7 +229,7 @@ static void fill_finish(struct cache_fill *fill)
     if (fill->error)
         abandon_fill(fill);
     else
-        write_on(fill);
+        continue_writing(fill);
 }
 
 void cache_fill_end(struct cache_fill *fill, struct str head)

@@ -212,7 +212,7 @@ static void step_timer_done(struct op *op, int result)
     if (result == -ECANCELED || cache_manager->stopping)
         return;
     cache_manager->now_ms = loop->clock.monotonic_ms;
-    if (!cache_zone_lead(cache_manager->store->conf->zone, cache_manager->store->worker,
+    if (!cache_zone_acquire_leadership(cache_manager->store->conf->zone, cache_manager->store->worker,
                          cache_manager->now_ms, LIMIT_CACHE_LEAD_MS)) {
         schedule_step(cache_manager, LIMIT_CACHE_IDLE_MS);
         return;

@@ -15,7 +15,7 @@ static uint64_t hash_mix(uint64_t state, uint64_t word)
     return state ^ (state >> 29);
 }
 
-void cache_sum_add(struct cache_sum *sum, struct str bytes)
+void cache_checksum_add(struct cache_checksum *sum, struct str bytes)
 {
     size_t held = sum->length % 8;
     uint64_t word;
@@ -41,7 +41,7 @@ void cache_sum_add(struct cache_sum *sum, struct str bytes)
         memcpy(sum->part, bytes.data, bytes.length);
 }
 
-uint64_t cache_sum_end(const struct cache_sum *sum)
+uint64_t cache_checksum_end(const struct cache_checksum *sum)
 {
     uint64_t word = 0;
 

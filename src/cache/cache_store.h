@@ -97,7 +97,7 @@ struct cache_fill {
     struct cache_store *store;      /* from here on private */
     struct op op;
     struct str key;
-    struct cache_making making;
+    struct cache_writer writer;
     struct cache_hash named;        /* hash of `key`; until completion, making.id has the hash of the key given to cache_fill_begin */
     struct cache_splice before, after; /* copied before and after the added bytes */
     struct buffer filling, writing;

@@ -28,23 +28,23 @@ static void unlink_use(struct cache_zone *zone, struct node *node)
     *(node->older ? &cache_node(zone, node->older)->newer : &zone->oldest) = node->newer;
 }
 
-static void link_as_newest_node(struct cache_zone *zone, uint32_t place)
+static void link_as_newest_node(struct cache_zone *zone, uint32_t node_index)
 {
-    struct node *node = cache_node(zone, place);
+    struct node *node = cache_node(zone, node_index);
 
     node->moved_s = __atomic_load_n(&node->used_s, __ATOMIC_RELAXED);
     node->newer = NO_NODE;
     node->older = zone->newest;
-    *(zone->newest ? &cache_node(zone, zone->newest)->newer : &zone->oldest) = place;
-    zone->newest = place;
+    *(zone->newest ? &cache_node(zone, zone->newest)->newer : &zone->oldest) = node_index;
+    zone->newest = node_index;
 }
 
-static void link_in_hash_chain(struct cache_zone *zone, uint32_t place)
+static void link_in_hash_chain(struct cache_zone *zone, uint32_t node_index)
 {
-    uint32_t *chain = hash_chain(zone, &cache_node(zone, place)->hash);
+    uint32_t *chain = hash_chain(zone, &cache_node(zone, node_index)->hash);
 
-    cache_node(zone, place)->next = *chain;
-    *chain = place;
+    cache_node(zone, node_index)->next = *chain;
+    *chain = node_index;
 }
 
 static void count_node(struct cache_zone *zone, const struct node *node)
@@ -60,18 +60,18 @@ static void rebuild_zone(struct cache_zone *zone)
     memset(zone->chains, 0, zone->chain_count * sizeof(*zone->chains));
     zone->newest = zone->oldest = zone->unused = NO_NODE;
     zone->totals = (struct cache_totals){0};
-    for (uint32_t place = zone->node_count; place >= 1; place--) {
-        struct node *node = cache_node(zone, place);
+    for (uint32_t node_index = zone->node_count; node_index >= 1; node_index--) {
+        struct node *node = cache_node(zone, node_index);
 
         if (!node->known) {
             node->next = zone->unused;
-            zone->unused = place;
+            zone->unused = node_index;
             continue;
         }
         if (node->sequence == 0)
             node->size = 0;
-        link_in_hash_chain(zone, place);
-        link_as_newest_node(zone, place);
+        link_in_hash_chain(zone, node_index);
+        link_as_newest_node(zone, node_index);
         count_node(zone, node);
     }
 }
@@ -81,9 +81,11 @@ static void remove_worker(struct shared_zone *shared, unsigned worker)
 {
     struct cache_zone *zone = container_of(shared, struct cache_zone, shared);
 
-    for (uint32_t place = 1; place <= zone->node_count; place++) {
-        if (cache_node(zone, place)->fill_lock != 0 && cache_node(zone, place)->fill_lock % LIMIT_WORKERS == worker)
-            cache_node(zone, place)->fill_lock = 0;
+    for (uint32_t node_index = 1; node_index <= zone->node_count; node_index++) {
+        struct node *node = cache_node(zone, node_index);
+
+        if (node->fill_lock != 0 && node->fill_lock % LIMIT_WORKERS == worker)
+            node->fill_lock = 0;
     }
     if (zone->leader % LIMIT_WORKERS == worker)
         __atomic_store_n(&zone->leader, 0, __ATOMIC_RELAXED);
@@ -138,13 +140,13 @@ void cache_zone_destroy(struct cache_zone *zone)
         shared_zone_destroy(&zone->shared);
 }
 
-uint32_t cache_zone_place(struct cache_zone *zone, const struct cache_hash *hash)
+uint32_t cache_zone_find_node(struct cache_zone *zone, const struct cache_hash *hash)
 {
-    uint32_t place = *hash_chain(zone, hash);
+    uint32_t node_index = *hash_chain(zone, hash);
 
-    while (place && memcmp(&cache_node(zone, place)->hash, hash, sizeof(*hash)) != 0)
-        place = cache_node(zone, place)->next;
-    return place;
+    while (node_index && memcmp(&cache_node(zone, node_index)->hash, hash, sizeof(*hash)) != 0)
+        node_index = cache_node(zone, node_index)->next;
+    return node_index;
 }
 
 static void evict_node_file(struct cache_zone *zone, struct node *node, struct cache_victims *victims)
@@ -158,22 +160,22 @@ static void evict_node_file(struct cache_zone *zone, struct node *node, struct c
     node->size = 0;
 }
 
-static void remove_node(struct cache_zone *zone, uint32_t place, struct cache_victims *victims)
+static void remove_node(struct cache_zone *zone, uint32_t node_index, struct cache_victims *victims)
 {
-    struct node *node = cache_node(zone, place);
+    struct node *node = cache_node(zone, node_index);
     uint32_t *link = hash_chain(zone, &node->hash);
 
     evict_node_file(zone, node, victims);
     if (node->purged > zone->purged)
         zone->purged = node->purged;
     node->known = 0;
-    while (*link != place)
+    while (*link != node_index)
         link = &cache_node(zone, *link)->next;
     *link = node->next;
     unlink_use(zone, node);
     zone->totals.entries--;
     node->next = zone->unused;
-    zone->unused = place;
+    zone->unused = node_index;
 }
 
 /*
@@ -182,49 +184,49 @@ static void remove_node(struct cache_zone *zone, uint32_t place, struct cache_vi
  */
 static bool age_oldest(struct cache_zone *zone, uint32_t inactive_s, uint64_t now_ms, struct cache_victims *victims)
 {
-    uint32_t place = zone->oldest;
-    struct node *node = cache_node(zone, place);
+    uint32_t node_index = zone->oldest;
+    struct node *node = cache_node(zone, node_index);
     uint32_t used_s = __atomic_load_n(&node->used_s, __ATOMIC_RELAXED);
 
     if ((used_s > node->moved_s && used_s >= inactive_s) || cache_node_fill_locked(node, now_ms)) {
         unlink_use(zone, node);
-        link_as_newest_node(zone, place);
+        link_as_newest_node(zone, node_index);
         return false;
     }
-    remove_node(zone, place, victims);
+    remove_node(zone, node_index, victims);
     return true;
 }
 
 /* Returns a free node, by removing an old one if needed. NO_NODE: none of the EVICT_SCAN oldest could be removed. */
 static uint32_t allocate_node(struct cache_zone *zone, struct cache_victims *victims)
 {
-    uint32_t place = zone->unused;
+    uint32_t node_index = zone->unused;
 
-    for (unsigned looked = 0; !place && looked < EVICT_SCAN; looked++) {
+    for (unsigned looked = 0; !node_index && looked < EVICT_SCAN; looked++) {
         if (zone->oldest && age_oldest(zone, 0, 0, victims))
-            place = zone->unused;
+            node_index = zone->unused;
     }
-    if (place)
-        zone->unused = cache_node(zone, place)->next;
-    return place;
+    if (node_index)
+        zone->unused = cache_node(zone, node_index)->next;
+    return node_index;
 }
 
 uint32_t cache_zone_insert(struct cache_zone *zone, const struct cache_hash *hash, uint32_t now_s,
                         struct cache_victims *victims)
 {
-    uint32_t place = cache_zone_place(zone, hash);
+    uint32_t node_index = cache_zone_find_node(zone, hash);
 
-    if (place)
-        return place;
-    place = allocate_node(zone, victims);
-    if (!place)
+    if (node_index)
+        return node_index;
+    node_index = allocate_node(zone, victims);
+    if (!node_index)
         return NO_NODE;
-    *cache_node(zone, place) = (struct node){.hash = *hash, .used_s = now_s};
-    link_in_hash_chain(zone, place);
-    link_as_newest_node(zone, place);
+    *cache_node(zone, node_index) = (struct node){.hash = *hash, .used_s = now_s};
+    link_in_hash_chain(zone, node_index);
+    link_as_newest_node(zone, node_index);
     zone->totals.entries++;
-    __atomic_store_n(&cache_node(zone, place)->known, 1, __ATOMIC_RELEASE);
-    return place;
+    __atomic_store_n(&cache_node(zone, node_index)->known, 1, __ATOMIC_RELEASE);
+    return node_index;
 }
 
 static void mark_used(struct node *node, uint32_t now_s)
@@ -236,26 +238,26 @@ static void mark_used(struct node *node, uint32_t now_s)
 bool cache_zone_find(struct cache_zone *zone, const struct cache_hash *hash, bool used, uint32_t now_s,
                      struct cache_view *out, struct cache_victims *victims)
 {
-    uint32_t place;
+    uint32_t node_index;
 
     cache_zone_lock(zone);
-    place = used ? cache_zone_insert(zone, hash, now_s, victims) : cache_zone_place(zone, hash);
-    if (place) {
-        struct node *node = cache_node(zone, place);
+    node_index = used ? cache_zone_insert(zone, hash, now_s, victims) : cache_zone_find_node(zone, hash);
+    if (node_index) {
+        struct node *node = cache_node(zone, node_index);
 
         if (used) {
             mark_used(node, now_s);
             node->uses += node->uses < UINT32_MAX;
         }
-        *out = (struct cache_view){place, node->sequence, node->size, node->uses};
+        *out = (struct cache_view){node_index, node->sequence, node->size, node->uses};
     }
     cache_zone_unlock(zone);
-    return place != NO_NODE;
+    return node_index != NO_NODE;
 }
 
-bool cache_zone_current(struct cache_zone *zone, uint32_t place, uint64_t sequence, uint64_t size, uint32_t now_s)
+bool cache_zone_current(struct cache_zone *zone, uint32_t node_index, uint64_t sequence, uint64_t size, uint32_t now_s)
 {
-    struct node *node = cache_node(zone, place);
+    struct node *node = cache_node(zone, node_index);
 
     if (__atomic_load_n(&node->sequence, __ATOMIC_ACQUIRE) != sequence ||
         __atomic_load_n(&node->size, __ATOMIC_RELAXED) != size)
@@ -279,32 +281,32 @@ static void set_file(struct cache_zone *zone, struct node *node, uint64_t sequen
 
 static bool was_purged(struct cache_zone *zone, const struct cache_origin *origin)
 {
-    uint32_t place = cache_zone_place(zone, &origin->hash);
+    uint32_t node_index = cache_zone_find_node(zone, &origin->hash);
 
-    return origin->since < zone->purged || (place && origin->since < cache_node(zone, place)->purged);
+    return origin->since < zone->purged || (node_index && origin->since < cache_node(zone, node_index)->purged);
 }
 
 int cache_zone_publish(struct cache_zone *zone, const struct cache_id *id, uint64_t size,
                        const struct cache_origin *origin, uint32_t now_s, struct cache_victims *victims)
 {
-    uint32_t place = NO_NODE;
+    uint32_t node_index = NO_NODE;
     bool purged;
 
     cache_zone_lock(zone);
     purged = was_purged(zone, origin);
     if (!purged)
-        place = cache_zone_insert(zone, &id->hash, now_s, victims);
-    if (place) {
-        if (cache_node(zone, place)->sequence != id->sequence) { /* else the scan has added it already */
-            evict_node_file(zone, cache_node(zone, place), victims);
-            set_file(zone, cache_node(zone, place), id->sequence, size);
+        node_index = cache_zone_insert(zone, &id->hash, now_s, victims);
+    if (node_index) {
+        if (cache_node(zone, node_index)->sequence != id->sequence) { /* else the scan has added it already */
+            evict_node_file(zone, cache_node(zone, node_index), victims);
+            set_file(zone, cache_node(zone, node_index), id->sequence, size);
         }
-        mark_used(cache_node(zone, place), now_s);
+        mark_used(cache_node(zone, node_index), now_s);
     }
     cache_zone_unlock(zone);
     if (purged)
         return -ESTALE;
-    return place ? 0 : -ENOSPC;
+    return node_index ? 0 : -ENOSPC;
 }
 
 /*
@@ -324,11 +326,11 @@ int cache_zone_adopt(struct cache_zone *zone, const struct cache_id *id, uint64_
                      struct cache_victims *victims)
 {
     struct node *node;
-    uint32_t place;
+    uint32_t node_index;
 
     cache_zone_lock(zone);
-    place = cache_zone_insert(zone, &id->hash, now_s, victims);
-    node = place ? cache_node(zone, place) : NULL;
+    node_index = cache_zone_insert(zone, &id->hash, now_s, victims);
+    node = node_index ? cache_node(zone, node_index) : NULL;
     if (node && node->sequence != id->sequence) {
         bool purged = node->purged && !is_newer(zone, id->sequence, node->purged);
 
@@ -340,12 +342,12 @@ int cache_zone_adopt(struct cache_zone *zone, const struct cache_id *id, uint64_
         }
     }
     cache_zone_unlock(zone);
-    return place ? 0 : -ENOSPC;
+    return node_index ? 0 : -ENOSPC;
 }
 
-bool cache_zone_grow(struct cache_zone *zone, uint32_t place, uint64_t sequence, uint64_t size)
+bool cache_zone_grow(struct cache_zone *zone, uint32_t node_index, uint64_t sequence, uint64_t size)
 {
-    struct node *node = cache_node(zone, place);
+    struct node *node = cache_node(zone, node_index);
     bool current;
 
     cache_zone_lock(zone);
@@ -362,15 +364,15 @@ bool cache_zone_purge(struct cache_zone *zone, const struct cache_hash *hash, ui
                       struct cache_victims *victims)
 {
     uint64_t now = cache_zone_sequence(zone);
-    uint32_t place;
+    uint32_t node_index;
     bool stored;
 
     cache_zone_lock(zone);
-    place = cache_zone_insert(zone, hash, now_s, victims);
-    stored = place && cache_node(zone, place)->sequence != 0;
+    node_index = cache_zone_insert(zone, hash, now_s, victims);
+    stored = node_index && cache_node(zone, node_index)->sequence != 0;
     if (stored)
-        evict_node_file(zone, cache_node(zone, place), victims);
-    *(place ? &cache_node(zone, place)->purged : &zone->purged) = now;
+        evict_node_file(zone, cache_node(zone, node_index), victims);
+    *(node_index ? &cache_node(zone, node_index)->purged : &zone->purged) = now;
     cache_zone_unlock(zone);
     return stored;
 }
@@ -379,12 +381,12 @@ bool cache_zone_remove(struct cache_zone *zone, const struct cache_hash *hash, u
                        struct cache_victims *victims)
 {
     unsigned before = victims->count;
-    uint32_t place;
+    uint32_t node_index;
 
     cache_zone_lock(zone);
-    place = cache_zone_place(zone, hash);
-    if (place && cache_node(zone, place)->sequence == sequence)
-        evict_node_file(zone, cache_node(zone, place), victims);
+    node_index = cache_zone_find_node(zone, hash);
+    if (node_index && cache_node(zone, node_index)->sequence == sequence)
+        evict_node_file(zone, cache_node(zone, node_index), victims);
     cache_zone_unlock(zone);
     return victims->count > before;
 }

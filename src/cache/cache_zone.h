@@ -128,7 +128,7 @@ void cache_zone_totals(struct cache_zone *zone, struct cache_totals *out);
  * Acquires or extends the leadership of the cache manager until `now_ms` + `leadership_ms`. Returns false if another
  * worker has it.
  */
-bool cache_zone_lead(struct cache_zone *zone, unsigned worker, uint64_t now_ms, uint64_t leadership_ms);
+bool cache_zone_acquire_leadership(struct cache_zone *zone, unsigned worker, uint64_t now_ms, uint64_t leadership_ms);
 /* Returns the number of requested scans: the first one, and one for each worker that died. */
 uint64_t cache_zone_scans_requested(struct cache_zone *zone);
 /* Marks the scan of that number as done. */

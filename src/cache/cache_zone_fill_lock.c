@@ -9,12 +9,12 @@ bool cache_zone_fill_lock(struct cache_zone *zone, const struct cache_hash *hash
                           uint64_t until_ms, struct cache_victims *victims)
 {
     bool taken = true; /* if the index has no room for the lock, every request may fetch */
-    uint32_t place;
+    uint32_t node_index;
 
     cache_zone_lock(zone);
-    place = cache_zone_insert(zone, hash, (uint32_t)(now_ms / 1000), victims);
-    if (place) {
-        struct node *node = cache_node(zone, place);
+    node_index = cache_zone_insert(zone, hash, (uint32_t)(now_ms / 1000), victims);
+    if (node_index) {
+        struct node *node = cache_node(zone, node_index);
 
         taken = node->fill_lock == fill_lock || !cache_node_fill_locked(node, now_ms);
         if (taken) {
@@ -28,23 +28,23 @@ bool cache_zone_fill_lock(struct cache_zone *zone, const struct cache_hash *hash
 
 void cache_zone_fill_unlock(struct cache_zone *zone, const struct cache_hash *hash, uint64_t fill_lock)
 {
-    uint32_t place;
+    uint32_t node_index;
 
     cache_zone_lock(zone);
-    place = cache_zone_place(zone, hash);
-    if (place && cache_node(zone, place)->fill_lock == fill_lock)
-        cache_node(zone, place)->fill_lock = 0;
+    node_index = cache_zone_find_node(zone, hash);
+    if (node_index && cache_node(zone, node_index)->fill_lock == fill_lock)
+        cache_node(zone, node_index)->fill_lock = 0;
     cache_zone_unlock(zone);
 }
 
 bool cache_zone_fill_locked(struct cache_zone *zone, const struct cache_hash *hash, uint64_t now_ms)
 {
-    uint32_t place;
+    uint32_t node_index;
     bool locked;
 
     cache_zone_lock(zone);
-    place = cache_zone_place(zone, hash);
-    locked = place && cache_node_fill_locked(cache_node(zone, place), now_ms);
+    node_index = cache_zone_find_node(zone, hash);
+    locked = node_index && cache_node_fill_locked(cache_node(zone, node_index), now_ms);
     cache_zone_unlock(zone);
     return locked;
 }
@@ -64,7 +64,7 @@ static void remove_dead_workers(struct cache_zone *zone)
 }
 
 /* One number holds the end of the leadership and the worker, so that both change atomically. */
-bool cache_zone_lead(struct cache_zone *zone, unsigned worker, uint64_t now_ms, uint64_t leadership_ms)
+bool cache_zone_acquire_leadership(struct cache_zone *zone, unsigned worker, uint64_t now_ms, uint64_t leadership_ms)
 {
     uint64_t seen;
     bool is_leader;

@@ -39,9 +39,9 @@ struct cache_zone {
     struct node *nodes;
 };
 
-static inline struct node *cache_node(struct cache_zone *zone, uint32_t place)
+static inline struct node *cache_node(struct cache_zone *zone, uint32_t node_index)
 {
-    return &zone->nodes[place - 1];
+    return &zone->nodes[node_index - 1];
 }
 
 static inline bool cache_node_fill_locked(const struct node *node, uint64_t now_ms)
@@ -52,7 +52,7 @@ static inline bool cache_node_fill_locked(const struct node *node, uint64_t now_
 void cache_zone_lock(struct cache_zone *zone);
 void cache_zone_unlock(struct cache_zone *zone);
 /* Returns the node number of a hash, or NO_NODE. Needs the lock. */
-uint32_t cache_zone_place(struct cache_zone *zone, const struct cache_hash *hash);
+uint32_t cache_zone_find_node(struct cache_zone *zone, const struct cache_hash *hash);
 /* The same, adding the hash if it is absent; NO_NODE: no room. */
 uint32_t cache_zone_insert(struct cache_zone *zone, const struct cache_hash *hash, uint32_t now_s, struct cache_victims *victims);
 

@@ -305,8 +305,8 @@ static void signal_peer_closed(struct h1_session *h1)
         session_end(h1);
     else
         h1_body_fail(h1->current, -ECONNRESET);
-    if (h1->current && h1->current->stage != STAGE_DRAINING && h1->events->left)
-        h1->events->left(h1->owner, &h1->current->x);
+    if (h1->current && h1->current->stage != STAGE_DRAINING && h1->events->client_closed)
+        h1->events->client_closed(h1->owner, &h1->current->x);
 }
 
 /* An idle connection that has had a response closes; a new one still gets the response to its first request. */

@@ -42,7 +42,7 @@ struct exchange_events {
      * The client closed its sending side before x finished (FIN or close_notify). It may still read; the server may
      * abort. May be NULL.
      */
-    void (*left)(void *owner, struct exchange *x);
+    void (*client_closed)(void *owner, struct exchange *x);
     /*
      * The first bytes of a plain connection are the beginning of HTTP/2's preface (RFC 9113 3.3): consume has taken
      * PREFACE_HEAD, and the owner continues with protocol_http2 after consume returns. May be NULL: 505.

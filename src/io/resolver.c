@@ -39,7 +39,7 @@ struct resolver_query {
     uint16_t port, priority, weight; /* of the requested name */
     unsigned steps;                 /* pending c-ares lookups */
     bool in_query;                    /* c-ares has not returned yet: an answer is from the hosts file */
-    bool forgotten;
+    bool cancelled;
     bool late;                      /* a timeout was already reported to the owner */
     int error;                      /* the last c-ares error */
     uint64_t ttl_s;                 /* the smallest of all records; UINT64_MAX: none */
@@ -254,7 +254,7 @@ struct resolver_query *resolver_query_start(struct resolver *resolver, struct st
 void resolver_query_cancel(struct resolver_query *query)
 {
     if (query)
-        query->forgotten = true;
+        query->cancelled = true;
 }
 
 static uint64_t valid_ms(const struct resolver_query *query)
@@ -278,9 +278,9 @@ static void report_addresses(struct resolver_query *query)
         .valid_ms = valid_ms(query),
         .reason = query->count ? NULL : ares_strerror(query->late ? ARES_ETIMEOUT : query->error)};
 
-    if (query->forgotten)
+    if (query->cancelled)
         return;
-    query->forgotten = true;
+    query->cancelled = true;
     query->done(query->owner, &answer);
 }
 

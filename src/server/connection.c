@@ -475,7 +475,7 @@ static const struct wire_events proxy_header_events = {EVENTS, .proxy_header = c
 
 #define EXCHANGE_EVENTS                                                                                      \
     .begun = request_begun, .refused = request_refused, .finished = request_finish,                          \
-    .left = request_client_closed, .wake = connection_wake, .preface = connection_preface_received
+    .client_closed = request_client_closed, .wake = connection_wake, .preface = connection_preface_received
 
 static const struct exchange_events exchange_events = {EXCHANGE_EVENTS};
 static const struct exchange_events traced_exchange_events = {EXCHANGE_EVENTS, .trace = connection_debug_trace};

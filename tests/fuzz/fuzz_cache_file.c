@@ -48,7 +48,7 @@ static void write_raw(struct str bytes)
 
 static uint64_t store(struct str key, struct str head, struct str body)
 {
-    struct cache_making making = {.directory = &directory, .id = id, .fd = -1};
+    struct cache_writer making = {.directory = &directory, .id = id, .fd = -1};
     uint64_t size;
 
     HOLDS(cache_file_create(&making) == 0 && cache_file_write(&making, body) == 0);

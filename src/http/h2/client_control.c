@@ -82,7 +82,7 @@ static void widen_connection(struct h2_client_session *session, uint32_t increme
         return;
     }
     while (session->window > 0 && (link = list_pop(&session->blocked)) != NULL)
-        h2_client_ready(container_of(link, struct h2_client_stream, turn));
+        h2_client_ready(container_of(link, struct h2_client_stream, send_link));
 }
 
 static void widen_stream(struct h2_client_stream *stream, uint32_t increment)

@@ -116,7 +116,7 @@ static void stream_block(struct h2_client_stream *stream)
 {
     h2_client_unready(stream);
     if (stream->window > 0)
-        list_push(&stream->session->blocked, &stream->turn);
+        list_push(&stream->session->blocked, &stream->send_link);
     h2_client_stream_updated(stream);
 }
 

@@ -124,7 +124,7 @@ int h2_client_session_produce(struct h2_client_session *session, size_t room, st
             session->wake_pending = true;
             return -EAGAIN;
         }
-        result = h2_client_send(container_of(session->ready.next, struct h2_client_stream, turn), room, out_parts);
+        result = h2_client_send(container_of(session->ready.next, struct h2_client_stream, send_link), room, out_parts);
     }
     if (result < 0)
         session->error = result;

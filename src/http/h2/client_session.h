@@ -64,7 +64,7 @@ struct h2_client_stream {
 
     struct h2_client_session *session; /* private from here on; NULL: not open */
     struct list link;               /* in a bucket of the table */
-    struct list turn;               /* in session->ready or session->blocked */
+    struct list send_link;          /* in session->ready or session->blocked */
     struct list updated;            /* in session->updated */
     uint32_t id;                    /* 0: not sent yet */
     uint8_t stage;                  /* enum h2_client_stage */

@@ -38,14 +38,14 @@ void h2_client_ready(struct h2_client_stream *stream)
 {
     if (stream->stage == H2_CLIENT_SENT)
         return;
-    list_remove(&stream->turn);
-    list_push(&stream->session->ready, &stream->turn);
+    list_remove(&stream->send_link);
+    list_push(&stream->session->ready, &stream->send_link);
     h2_client_wake(stream->session);
 }
 
 void h2_client_unready(struct h2_client_stream *stream)
 {
-    list_remove(&stream->turn);
+    list_remove(&stream->send_link);
 }
 
 void h2_client_stream_updated(struct h2_client_stream *stream)
@@ -58,7 +58,7 @@ void h2_client_stream_open(struct h2_client_session *session, struct h2_client_s
 {
     stream->session = session;
     list_init(&stream->link);
-    list_init(&stream->turn);
+    list_init(&stream->send_link);
     list_init(&stream->updated);
     arena_init(&stream->interim, stream->arena->pool, 0);
     h2_receive_window_init(&stream->receive, LIMIT_H2_UPSTREAM_WINDOW);

@@ -184,7 +184,7 @@ void h2_priority_update_received(struct h2_session *h2, struct h2_frame *frame)
     if (id % 2 == 0 || !stream)
         return;
     h2_priority_parse(&priority, str_skip(frame->payload, 4));
-    h2_schedule_change(&h2->schedule, &stream->turn, priority);
+    h2_schedule_change(&h2->schedule, &stream->schedule_entry, priority);
 }
 
 void h2_push_promise_received(struct h2_session *h2, struct h2_frame *frame)

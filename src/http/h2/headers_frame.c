@@ -23,10 +23,10 @@ static void field_decoded(void *owner, struct str name, struct str value)
 /* RFC 9218 5: the client's field; PRIORITY_UPDATE may change it later. */
 static void read_priority(struct h2_stream *stream)
 {
-    struct h2_priority priority = stream->turn.priority;
+    struct h2_priority priority = stream->schedule_entry.priority;
 
     h2_priority_parse(&priority, headers_value(&stream->x.request.headers, STR("priority")));
-    h2_schedule_change(&stream->session->schedule, &stream->turn, priority);
+    h2_schedule_change(&stream->session->schedule, &stream->schedule_entry, priority);
 }
 
 /* Calls `begun`, or `refused` if `status` (of the rejection) is not 0. */

@@ -32,44 +32,44 @@ void h2_schedule_init(struct h2_schedule *schedule)
     }
 }
 
-void h2_schedule_entry_init(struct h2_schedule_entry *turn, struct h2_priority priority)
+void h2_schedule_entry_init(struct h2_schedule_entry *entry, struct h2_priority priority)
 {
-    list_init(&turn->link);
-    turn->priority = priority;
+    list_init(&entry->link);
+    entry->priority = priority;
 }
 
-static struct list *queue_of(struct h2_schedule *schedule, const struct h2_schedule_entry *turn)
+static struct list *queue_of(struct h2_schedule *schedule, const struct h2_schedule_entry *entry)
 {
-    unsigned urgency = turn->priority.urgency;
+    unsigned urgency = entry->priority.urgency;
 
-    return turn->priority.incremental ? &schedule->incremental[urgency] : &schedule->whole[urgency];
+    return entry->priority.incremental ? &schedule->incremental[urgency] : &schedule->whole[urgency];
 }
 
-void h2_schedule_add(struct h2_schedule *schedule, struct h2_schedule_entry *turn)
+void h2_schedule_add(struct h2_schedule *schedule, struct h2_schedule_entry *entry)
 {
-    if (!list_empty(&turn->link))
+    if (!list_empty(&entry->link))
         return;
-    list_push(queue_of(schedule, turn), &turn->link);
-    schedule->ready |= (uint8_t)(1u << turn->priority.urgency);
+    list_push(queue_of(schedule, entry), &entry->link);
+    schedule->ready |= (uint8_t)(1u << entry->priority.urgency);
 }
 
-void h2_schedule_remove(struct h2_schedule *schedule, struct h2_schedule_entry *turn)
+void h2_schedule_remove(struct h2_schedule *schedule, struct h2_schedule_entry *entry)
 {
-    unsigned urgency = turn->priority.urgency;
+    unsigned urgency = entry->priority.urgency;
 
-    list_remove(&turn->link);
+    list_remove(&entry->link);
     if (list_empty(&schedule->whole[urgency]) && list_empty(&schedule->incremental[urgency]))
         schedule->ready &= (uint8_t)~(1u << urgency);
 }
 
-void h2_schedule_change(struct h2_schedule *schedule, struct h2_schedule_entry *turn, struct h2_priority priority)
+void h2_schedule_change(struct h2_schedule *schedule, struct h2_schedule_entry *entry, struct h2_priority priority)
 {
-    bool ready = !list_empty(&turn->link);
+    bool ready = !list_empty(&entry->link);
 
-    h2_schedule_remove(schedule, turn);
-    turn->priority = priority;
+    h2_schedule_remove(schedule, entry);
+    entry->priority = priority;
     if (ready)
-        h2_schedule_add(schedule, turn);
+        h2_schedule_add(schedule, entry);
 }
 
 /* Chooses between both kinds of one urgency; an incremental stream moves to the end of its list. */
@@ -78,11 +78,11 @@ static struct list *next_of(struct h2_schedule *schedule, unsigned urgency)
     struct list *whole = &schedule->whole[urgency];
     struct list *incremental = &schedule->incremental[urgency];
     uint8_t bit = (uint8_t)(1u << urgency);
-    bool turn = list_empty(whole) || (!list_empty(incremental) && (schedule->alternate & bit));
+    bool use_incremental = list_empty(whole) || (!list_empty(incremental) && (schedule->alternate & bit));
     struct list *next;
 
     schedule->alternate ^= bit;
-    if (!turn)
+    if (!use_incremental)
         return whole->next;
     next = incremental->next;
     list_remove(next);

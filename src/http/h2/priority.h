@@ -44,13 +44,13 @@ struct h2_schedule {
 
 void h2_schedule_init(struct h2_schedule *schedule);
 /* Initialises an entry that is in no list. */
-void h2_schedule_entry_init(struct h2_schedule_entry *turn, struct h2_priority priority);
+void h2_schedule_entry_init(struct h2_schedule_entry *entry, struct h2_priority priority);
 /* Adds a stream at the end of its list; no effect on one that is ready. */
-void h2_schedule_add(struct h2_schedule *schedule, struct h2_schedule_entry *turn);
+void h2_schedule_add(struct h2_schedule *schedule, struct h2_schedule_entry *entry);
 /* No effect on a stream that is not ready. */
-void h2_schedule_remove(struct h2_schedule *schedule, struct h2_schedule_entry *turn);
+void h2_schedule_remove(struct h2_schedule *schedule, struct h2_schedule_entry *entry);
 /* Changes the priority; a ready stream moves to its new place. */
-void h2_schedule_change(struct h2_schedule *schedule, struct h2_schedule_entry *turn, struct h2_priority priority);
+void h2_schedule_change(struct h2_schedule *schedule, struct h2_schedule_entry *entry, struct h2_priority priority);
 /* The stream that sends the next frame, which stays ready; NULL: none is. */
 struct h2_schedule_entry *h2_schedule_next(struct h2_schedule *schedule);
 

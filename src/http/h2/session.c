@@ -231,9 +231,9 @@ static int has_control(struct h2_session *h2)
 
 static struct h2_stream *next_stream(struct h2_session *h2)
 {
-    struct h2_schedule_entry *turn = h2_schedule_next(&h2->schedule);
+    struct h2_schedule_entry *entry = h2_schedule_next(&h2->schedule);
 
-    return turn ? container_of(turn, struct h2_stream, turn) : NULL;
+    return entry ? container_of(entry, struct h2_stream, schedule_entry) : NULL;
 }
 
 /* 1: *out is given; 0: the end; -EAGAIN, or an error. */

@@ -87,7 +87,7 @@ struct h2_stream {
     struct exchange x;              /* first member: allocated by exchange_create */
     struct h2_session *session;
     struct h2_stream *next;         /* in the bucket */
-    struct h2_schedule_entry turn;  /* in session->schedule */
+    struct h2_schedule_entry schedule_entry; /* in session->schedule */
     struct list blocked;            /* in session->blocked */
     uint32_t id;
     uint8_t stage;                  /* enum h2_stage */

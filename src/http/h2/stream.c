@@ -30,7 +30,7 @@ struct h2_stream *h2_stream_create(struct h2_session *h2, uint32_t id)
     arena_set_budget(&x->arena, &h2->budget);
     stream->id = id;
     stream->window = (int32_t)h2->peer.initial_window;
-    h2_schedule_entry_init(&stream->turn, (struct h2_priority){.urgency = H2_URGENCY_DEFAULT});
+    h2_schedule_entry_init(&stream->schedule_entry, (struct h2_priority){.urgency = H2_URGENCY_DEFAULT});
     list_init(&stream->blocked);
     h2_receive_window_init(&stream->receive, h2->settings->http2.body_preread_size);
     stream->next = *bucket;
@@ -77,13 +77,13 @@ void h2_stream_ready(struct h2_stream *stream)
     if (!list_empty(&stream->blocked))
         h2_timeout_send(stream, false);
     list_remove(&stream->blocked);
-    h2_schedule_add(&h2->schedule, &stream->turn);
+    h2_schedule_add(&h2->schedule, &stream->schedule_entry);
     h2_session_wake(h2);
 }
 
 void h2_stream_unready(struct h2_stream *stream)
 {
-    h2_schedule_remove(&stream->session->schedule, &stream->turn);
+    h2_schedule_remove(&stream->session->schedule, &stream->schedule_entry);
 }
 
 void h2_stream_unlink(struct h2_stream *stream)

@@ -48,13 +48,13 @@ struct cache_id cache_fixture_id(unsigned char hash, uint64_t sequence)
 uint64_t cache_fixture_store(struct cache_fixture *fixture, const struct cache_id *id, const char *key,
                              const char *head, struct str body)
 {
-    struct cache_making making = {.directory = &fixture->directory, .id = *id, .fd = -1};
+    struct cache_writer writer = {.directory = &fixture->directory, .id = *id, .fd = -1};
     uint64_t size = 0;
 
-    ck_assert_int_eq(cache_file_create(&making), 0);
-    ck_assert_int_eq(cache_file_write(&making, body), 0);
-    ck_assert_int_eq(cache_file_complete(&making, str_from(key), str_from(head), &size), 0);
-    ck_assert_int_eq(making.fd, -1);
+    ck_assert_int_eq(cache_file_create(&writer), 0);
+    ck_assert_int_eq(cache_file_write(&writer, body), 0);
+    ck_assert_int_eq(cache_file_complete(&writer, str_from(key), str_from(head), &size), 0);
+    ck_assert_int_eq(writer.fd, -1);
     return size;
 }
 

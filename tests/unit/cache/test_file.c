@@ -55,25 +55,25 @@ END_TEST
 
 START_TEST(checksums_do_not_depend_on_pieces)
 {
-    struct cache_sum whole = {0}, other = {0};
+    struct cache_checksum whole = {0}, other = {0};
     char bytes[100];
 
     for (unsigned i = 0; i < sizeof(bytes); i++)
         bytes[i] = (char)(i * 7);
-    cache_sum_add(&whole, str_of(bytes, sizeof(bytes)));
+    cache_checksum_add(&whole, str_of(bytes, sizeof(bytes)));
     for (unsigned step = 1; step < 20; step++) {
-        struct cache_sum pieces = {0};
+        struct cache_checksum pieces = {0};
 
         for (unsigned i = 0; i < sizeof(bytes); i += step) {
-            cache_sum_add(&pieces, str_of(bytes + i, step < sizeof(bytes) - i ? step : sizeof(bytes) - i));
-            cache_sum_add(&pieces, (struct str){NULL, 0});
+            cache_checksum_add(&pieces, str_of(bytes + i, step < sizeof(bytes) - i ? step : sizeof(bytes) - i));
+            cache_checksum_add(&pieces, (struct str){NULL, 0});
         }
-        ck_assert_uint_eq(cache_sum_end(&pieces), cache_sum_end(&whole));
+        ck_assert_uint_eq(cache_checksum_end(&pieces), cache_checksum_end(&whole));
     }
-    cache_sum_add(&other, str_of(bytes, sizeof(bytes) - 1));
-    ck_assert_uint_ne(cache_sum_end(&other), cache_sum_end(&whole));
-    cache_sum_add(&other, STR("\0"));
-    ck_assert_uint_ne(cache_sum_end(&other), cache_sum_end(&whole));
+    cache_checksum_add(&other, str_of(bytes, sizeof(bytes) - 1));
+    ck_assert_uint_ne(cache_checksum_end(&other), cache_checksum_end(&whole));
+    cache_checksum_add(&other, STR("\0"));
+    ck_assert_uint_ne(cache_checksum_end(&other), cache_checksum_end(&whole));
 }
 END_TEST
 
@@ -99,24 +99,24 @@ START_TEST(written_file_is_read_back)
 }
 END_TEST
 
-static void sweep(const struct cache_making *making)
+static void sweep(const struct cache_writer *writer)
 {
     char name[CACHE_NAME + 8];
 
-    cache_file_name(making->directory, &making->id, name);
+    cache_file_name(writer->directory, &writer->id, name);
     strcat(name, ".tmp");
     cache_file_remove_unfinished(fixture.directory.fd, name);
 }
 
 START_TEST(unfinished_files_are_deleted)
 {
-    struct cache_making making = {.directory = &fixture.directory, .fd = -1, .id = cache_fixture_id(1, 7)};
+    struct cache_writer writer = {.directory = &fixture.directory, .fd = -1, .id = cache_fixture_id(1, 7)};
 
     cache_fixture_open(&fixture);
-    ck_assert_int_eq(cache_file_create(&making), 0);
-    close(making.fd); /* as if its process had died */
+    ck_assert_int_eq(cache_file_create(&writer), 0);
+    close(writer.fd); /* as if its process had died */
     ck_assert_uint_eq(cache_fixture_count(&fixture), 1);
-    sweep(&making);
+    sweep(&writer);
     ck_assert_uint_eq(cache_fixture_count(&fixture), 0);
     cache_fixture_close(&fixture);
 }
@@ -124,17 +124,17 @@ END_TEST
 
 START_TEST(discarded_file_is_deleted)
 {
-    struct cache_making making = {.directory = &fixture.directory, .fd = -1};
+    struct cache_writer writer = {.directory = &fixture.directory, .fd = -1};
 
     cache_fixture_open(&fixture);
-    cache_file_discard(&making); /* never created */
-    making.id = cache_fixture_id(1, 7);
-    ck_assert_int_eq(cache_file_create(&making), 0);
-    ck_assert_int_eq(cache_file_write(&making, STR("some")), 0);
+    cache_file_discard(&writer); /* never created */
+    writer.id = cache_fixture_id(1, 7);
+    ck_assert_int_eq(cache_file_create(&writer), 0);
+    ck_assert_int_eq(cache_file_write(&writer, STR("some")), 0);
     ck_assert_uint_eq(cache_fixture_count(&fixture), 1);
-    sweep(&making); /* the file is being written: another process does not delete it */
+    sweep(&writer); /* the file is being written: another process does not delete it */
     ck_assert_uint_eq(cache_fixture_count(&fixture), 1);
-    cache_file_discard(&making);
+    cache_file_discard(&writer);
     ck_assert_uint_eq(cache_fixture_count(&fixture), 0);
     cache_fixture_close(&fixture);
 }
@@ -175,15 +175,15 @@ END_TEST
  */
 static void move_before_boot(int fd, uint64_t size)
 {
-    struct cache_sum sum = {0};
+    struct cache_checksum sum = {0};
     char mark[88];
     uint64_t value;
 
     ck_assert_int_eq(pread(fd, mark, sizeof(mark), (off_t)(size - sizeof(mark))), sizeof(mark));
     mark[sizeof(mark) - 9] ^= 1;
-    cache_sum_add(&sum, STR("keyhead"));
-    cache_sum_add(&sum, str_of(mark, sizeof(mark) - 8));
-    value = cache_sum_end(&sum);
+    cache_checksum_add(&sum, STR("keyhead"));
+    cache_checksum_add(&sum, str_of(mark, sizeof(mark) - 8));
+    value = cache_checksum_end(&sum);
     memcpy(mark + sizeof(mark) - 8, &value, 8);
     ck_assert_int_eq(pwrite(fd, mark, sizeof(mark), (off_t)(size - sizeof(mark))), sizeof(mark));
 }

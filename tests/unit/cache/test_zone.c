@@ -239,13 +239,13 @@ END_TEST
 START_TEST(one_worker_leads)
 {
     zone = cache_zone_create(SIZE, 0);
-    ck_assert(cache_zone_lead(zone, 1, 1000, 500));
-    ck_assert(!cache_zone_lead(zone, 2, 1499, 500));
-    ck_assert(cache_zone_lead(zone, 1, 1400, 500));
-    ck_assert(!cache_zone_lead(zone, 2, 1899, 500));
+    ck_assert(cache_zone_acquire_leadership(zone, 1, 1000, 500));
+    ck_assert(!cache_zone_acquire_leadership(zone, 2, 1499, 500));
+    ck_assert(cache_zone_acquire_leadership(zone, 1, 1400, 500));
+    ck_assert(!cache_zone_acquire_leadership(zone, 2, 1899, 500));
     cache_zone_abandon(zone, 1);
-    ck_assert(cache_zone_lead(zone, 2, 1450, 500));
-    ck_assert(cache_zone_lead(zone, 1, 3000, 500));
+    ck_assert(cache_zone_acquire_leadership(zone, 2, 1450, 500));
+    ck_assert(cache_zone_acquire_leadership(zone, 1, 3000, 500));
     cache_zone_destroy(zone);
 }
 END_TEST
