@@ -248,10 +248,15 @@ def rate(rows, start):
     return float(number) * {'': 1, 'k': 1e3, 'M': 1e6, 'G': 1e9}[unit]
 
 
+def is_busy(rows):
+    """True if the screen is complete and shows requests."""
+    return re.match(r'Requests +[\d.]+[kMG]?/s ', rows[1]) and rate(rows, 'Requests') > 2 and rows[23].startswith('q quit')
+
+
 def test_view_under_load(watched, view):
     with Load(watched.port, 'user', [f'/{SIZE}.bin']), Load(watched.plain, 'plain', ['/app/x', '/missing']):
         shown = view(f'http://127.0.0.1:{watched.plain}/status')
-        rows = shown.wait_for(lambda rows: any(row.startswith('Requests') and rate(rows, 'Requests') > 2 for row in rows), 'requests per second')
+        rows = shown.wait_for(is_busy, 'requests per second')
     assert re.fullmatch(rf'sluice \S+  http://127\.0\.0\.1:{watched.plain}/status  up \d\d:\d\d:\d\d  workers 1', rows[0])
     assert [row.split()[0] for row in rows[1:6]] == ['Requests', 'Sent', 'Connections', 'Handshakes', 'Latency']
     assert rate(rows, 'Connections') >= 4 and re.search(r'2xx [1-9]', rows[1]) and re.search(r'4xx (0\.)?[1-9]', rows[1])
