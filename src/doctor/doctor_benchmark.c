@@ -65,11 +65,12 @@ static int measure(struct benchmark_run *run, enum benchmark_size size, enum ben
                               .connections = size == BENCHMARK_LARGE ? LARGE_CONNECTIONS : LOAD_CONNECTIONS};
     struct benchmark *benchmark = run->benchmark;
     unsigned *count = &benchmark->counts[size][path];
-    uint64_t start_us = clock_monotonic_us(), share_us;
     struct load_counts ignored = {0};
     struct load_client *client;
+    uint64_t start_us, share_us;
     int result = load_open(&load, &client);
 
+    start_us = clock_monotonic_us(); /* after the handshakes, which may take long on a slow machine */
     share_us = run->end_us > start_us ? (run->end_us - start_us) / run->left : 0;
     run->left--;
     if (result < 0)
@@ -108,6 +109,24 @@ static bool run_round(struct benchmark_run *run)
     return true;
 }
 
+/* Waits until the worker responds. Returns 0 or -errno. */
+static int wait_for_worker(const struct benchmark_run *run)
+{
+    const struct load load = {.port = run->server.ports[BENCHMARK_PLAIN],
+                              .length = benchmark_lengths[BENCHMARK_SMALL],
+                              .connections = 1};
+    uint64_t end_us = clock_monotonic_us() + (uint64_t)LIMIT_BENCHMARK_START_MS * 1000;
+    struct load_counts counts = {0};
+    struct load_client *client;
+    int result = load_open(&load, &client);
+
+    if (result < 0)
+        return result;
+    result = load_run(client, end_us, 1, run->stop, &counts);
+    load_close(client);
+    return result == 0 && counts.bytes == 0 && !*run->stop ? -ETIMEDOUT : result;
+}
+
 static unsigned count_measurements(const struct benchmark_run *run)
 {
     unsigned count = 0;
@@ -117,6 +136,22 @@ static unsigned count_measurements(const struct benchmark_run *run)
             count += is_measured(run, size, path);
     }
     return count * run->benchmark->rounds;
+}
+
+static void run_rounds(struct benchmark_run *run, unsigned seconds)
+{
+    int error = wait_for_worker(run);
+
+    if (error < 0)
+        snprintf(run->benchmark->fault, sizeof(run->benchmark->fault), "its server does not respond: %s",
+                 strerror(-error));
+    run->left = count_measurements(run);
+    run->end_us = clock_monotonic_us() + (uint64_t)seconds * 1000000;
+    for (unsigned round = 0; round < run->benchmark->rounds && error == 0; round++) {
+        fprintf(stderr, "benchmark: round %u of %u\n", round + 1, run->benchmark->rounds);
+        if (!run_round(run))
+            return;
+    }
 }
 
 void doctor_benchmark(unsigned seconds, bool ktls, const volatile sig_atomic_t *stop, struct benchmark *out_benchmark)
@@ -131,13 +166,7 @@ void doctor_benchmark(unsigned seconds, bool ktls, const volatile sig_atomic_t *
     out_benchmark->rounds = 1 + seconds / SECONDS_OF_ROUNDS;
     if (out_benchmark->rounds > BENCHMARK_ROUNDS)
         out_benchmark->rounds = BENCHMARK_ROUNDS;
-    run.left = count_measurements(&run);
-    run.end_us = clock_monotonic_us() + (uint64_t)seconds * 1000000;
-    for (unsigned round = 0; round < out_benchmark->rounds; round++) {
-        fprintf(stderr, "benchmark: round %u of %u\n", round + 1, out_benchmark->rounds);
-        if (!run_round(&run))
-            break;
-    }
+    run_rounds(&run, seconds);
     benchmark_server_stop(&run.server);
 }
 

@@ -51,6 +51,19 @@ def test_doctor_as_unprivileged_user():
         assert 'modules-load.d' in found['autoload'][0]['advice']
 
 
+def test_benchmark_of_the_report_uses_kernel_tls():
+    """The row of kernel TLS has figures, and the kernel encrypted on more sockets than the examinations open."""
+    before = kernel.counters()['TlsTxSw']
+    subprocess.run([SLUICE, 'doctor', '--report', '--no-benchmark'], stdout=subprocess.DEVNULL, timeout=300, check=True)
+    examined = kernel.counters()['TlsTxSw'] - before
+    done = subprocess.run([SLUICE, 'doctor', '--report', '--seconds', '60'], capture_output=True, text=True, timeout=300, check=False)
+    print(done.stdout, done.stderr)
+    assert done.returncode == 0 and 'Incomplete' not in done.stdout
+    figure = r'[\d.]+ \([\d.]+ to [\d.]+\)'
+    assert re.search(rf'^\| kernel TLS \| {figure} \| {figure} \| - \| - \|$', done.stdout, re.M)
+    assert kernel.counters()['TlsTxSw'] - before > 2 * examined, 'the connections of the benchmark'
+
+
 def test_start_logs_ktls(start, loop):
     server, _ = start(loop, 'auto')
     lines = [line for line in server.output().splitlines() if 'ktls' in line.lower() or 'kernel tls' in line.lower()]
