@@ -53,7 +53,7 @@ class Authority:
     def revoke(self, certificate):
         openssl('ca', '-config', self.configuration, '-revoke', certificate[0])
 
-    def revoked(self):
+    def crl(self):
         """Writes a new certificate revocation list; returns its path."""
         path = os.path.join(self.folder, 'list.crl')
         openssl('ca', '-config', self.configuration, '-gencrl', '-out', path)
