@@ -65,8 +65,10 @@ void status_print(struct status_page_text *page, const char *format, ...) PRINTF
 void status_print_text(struct status_page_text *page, struct str text);
 /* Prints text, escaped for HTML. */
 void status_print_html(struct status_page_text *page, const char *text);
-/* Prints a label value, escaped for Prometheus text and JSON. */
+/* Prints a label value, escaped for Prometheus text. */
 void status_print_label(struct status_page_text *page, const char *text);
+/* Prints the contents of a JSON string. Bytes that are not UTF-8 become U+FFFD. */
+void status_print_json(struct status_page_text *page, const char *text);
 
 /* Appends the upstream metrics; nothing without upstreams. */
 void status_upstreams_prometheus(struct status_page_text *page, struct upstream_zone *zone);

@@ -27,16 +27,15 @@ static unsigned long long value_of(const struct row *row, const struct acme_stat
     return *(const uint64_t *)(const void *)((const char *)status + row->offset);
 }
 
-static void print_name(struct status_page_text *page, const struct acme_certificate *certificate)
+static const char *name_of(const struct acme_certificate *certificate, char name[LIMIT_ACME_NAME + 1])
 {
-    char name[LIMIT_ACME_NAME + 1];
-
-    snprintf(name, sizeof(name), STR_FMT, STR_ARG(certificate->name));
-    status_print_label(page, name);
+    snprintf(name, LIMIT_ACME_NAME + 1, STR_FMT, STR_ARG(certificate->name));
+    return name;
 }
 
 void status_acme_prometheus(struct status_page_text *page, const struct acme *acme)
 {
+    char name[LIMIT_ACME_NAME + 1];
     struct acme_status status;
 
     for (size_t i = 0; acme->count > 0 && i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -44,7 +43,7 @@ void status_acme_prometheus(struct status_page_text *page, const struct acme *ac
                      rows[i].name);
         for (size_t k = 0; k < acme->count && acme_status_get(acme->zone, k, &status); k++) {
             status_print(page, "sluice_acme_%s{name=\"", rows[i].name);
-            print_name(page, &acme->items[k]);
+            status_print_label(page, name_of(&acme->items[k], name));
             status_print(page, "\"} %llu\n", value_of(&rows[i], &status));
         }
     }
@@ -52,6 +51,7 @@ void status_acme_prometheus(struct status_page_text *page, const struct acme *ac
 
 void status_acme_json(struct status_page_text *page, const struct acme *acme)
 {
+    char name[LIMIT_ACME_NAME + 1];
     struct acme_status status;
 
     if (acme->count == 0 || !acme->zone)
@@ -59,12 +59,12 @@ void status_acme_json(struct status_page_text *page, const struct acme *acme)
     status_print(page, ",\n  \"acme\": [");
     for (size_t k = 0; k < acme->count && acme_status_get(acme->zone, k, &status); k++) {
         status_print(page, "%s\n    {\"name\": \"", k ? "," : "");
-        print_name(page, &acme->items[k]);
+        status_print_json(page, name_of(&acme->items[k], name));
         status_print(page, "\"");
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
             status_print(page, ", \"%s\": %llu", rows[i].name, value_of(&rows[i], &status));
         status_print(page, ", \"error\": \"");
-        status_print_label(page, status.error);
+        status_print_json(page, status.error);
         status_print(page, "\"}");
     }
     status_print(page, "]");
@@ -93,6 +93,7 @@ static void print_days(struct status_page_text *page, const struct acme_status *
 
 void status_acme_html(struct status_page_text *page, const struct acme *acme, int64_t now_s)
 {
+    char name[LIMIT_ACME_NAME + 1];
     struct acme_status status;
 
     if (acme->count == 0 || !acme->zone)
@@ -100,7 +101,7 @@ void status_acme_html(struct status_page_text *page, const struct acme *acme, in
     status_print(page, "<h2>Certificates by ACME</h2>\n<table>\n");
     for (size_t k = 0; k < acme->count && acme_status_get(acme->zone, k, &status); k++) {
         status_print(page, "<tr><td>");
-        print_name(page, &acme->items[k]);
+        status_print_html(page, name_of(&acme->items[k], name));
         print_days(page, &status, now_s);
         print_time(page, "Valid until", status.not_after_s);
         print_time(page, "Next attempt", status.next_s);

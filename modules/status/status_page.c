@@ -132,7 +132,7 @@ static void json_values(struct status_page_text *page, const struct metric *metr
         if (numbers[i] == 0 && metric->sparse)
             continue;
         status_print(page, "%s\"", comma);
-        status_print_label(page, metric->label_of(i, memory));
+        status_print_json(page, metric->label_of(i, memory));
         status_print(page, "\": ");
         print_metric_value(page, metric, numbers[i]);
         comma = ", ";
@@ -145,7 +145,7 @@ static void json_property(struct status_page_text *page, const struct metric *me
     char memory[8];
 
     status_print(page, "{\"%s\": \"", metric->label);
-    status_print_label(page, metric->label_of(0, memory));
+    status_print_json(page, metric->label_of(0, memory));
     status_print(page, "\"}");
 }
 

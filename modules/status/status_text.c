@@ -36,7 +36,12 @@ void status_print_html(struct status_page_text *page, const char *text)
         page->error = html_append(page->out, str_from(text));
 }
 
-/* Escapes the characters that Prometheus text or JSON requires to be escaped. */
+void status_print_json(struct status_page_text *page, const char *text)
+{
+    if (page->error == 0)
+        page->error = template_escape_json(page->out, str_from(text));
+}
+
 void status_print_label(struct status_page_text *page, const char *text)
 {
     for (; *text; text++) {

@@ -113,9 +113,9 @@ void status_upstreams_json(struct status_page_text *page, struct upstream_zone *
     status_print(page, ",\n  \"upstreams\": [");
     for (int index = 0; (peer = next_peer(zone, &index)) != NULL; comma = ",") {
         status_print(page, "%s\n    {\"upstream\": \"", comma);
-        status_print_label(page, peer->group);
+        status_print_json(page, peer->group);
         status_print(page, "\", \"server\": \"");
-        status_print_label(page, peer->name);
+        status_print_json(page, peer->name);
         status_print(page, "\", \"state\": \"%s\"", state_of(peer));
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
             status_print(page, ", \"%s\": ", rows[i].name + sizeof("upstream_") - 1);

@@ -26,12 +26,12 @@ class Environment:
         self.upstreams[name] = Upstream(scripts, name=name, **more)
         return self.upstreams[name]
 
-    def start(self, servers, workers=1, location=None, **group):
+    def start(self, servers, workers=1, location=None, name='backend', **group):
         self.server = server_kit.Server(
             self.folder, [{'listen': f'127.0.0.1:{self.port}',
                            'location': {'/': {'proxy_pass': 'http://backend', 'proxy_connect_timeout': '2s', **(location or {})},
                                         '/status': {'status': 'on'}}}],
-            loop=self.loop, main={'worker_processes': workers}, http={'upstream': {'backend': {'server': servers, **group}}})
+            loop=self.loop, main={'worker_processes': workers}, http={'upstream': {name: {'server': servers, **group}}})
         self.server.start([self.port])
         self.until(' runs, ')       # all workers run: a worker that dies before this line ends the server
         return self
@@ -293,6 +293,15 @@ def test_health_check_match(environment, answer, good):
         time.sleep(0.02)
     assert ('is unhealthy' in environment.server.errors()) == (not good)
     assert {environment.responding_server() for _ in range(6)} == ({'one', 'two'} if good else {'two'})
+
+
+def test_status_page_is_json_for_any_name(environment):
+    """A name that is not cut off between the bytes of a character, and one that is: the zone stores 63 bytes."""
+    for name in ('a"\\\t\x1bä', 'ä' * 40):
+        environment.start([address(environment.upstream(name))], name=name)
+        rows = json.loads(environment.get('/status?format=json').body)['upstreams']
+        assert [row['upstream'] for row in rows] == [name if len(name) < 20 else 'ä' * 31 + '\ufffd']
+        environment.server.stop()
 
 
 def test_status_page_shows_peer_states(environment):
