@@ -421,7 +421,7 @@ def test_health_check_by_http2(serve, inner, running, transport):
     one, two = (make_upstream(name=name, tls=server_side(inner) if tls else None) for name in ('one', 'two'))
     statuses = {'one': 200, 'two': 200}
     for made in (one, two):
-        made.scripts = {**SCRIPTS, '/healthz': at_end(lambda stream: stream.respond(statuses[stream.talk.upstream.name], [], b'x' * 100, end=False))}
+        made.scripts = {**SCRIPTS, '/healthz': at_end(lambda stream: stream.respond(statuses[stream.peer.upstream.name], [], b'x' * 100, end=False))}
     http, location = checked([one, two], host='app.test', **({'https': 'on'} if tls else {}))
     location['/'].update(proxy_next_upstream='off', proxy_ssl_verify='off')
     client = http1.connect(serve(location, http), 'plain', timeout=TIMEOUT)
@@ -439,7 +439,7 @@ def test_health_check_by_http2(serve, inner, running, transport):
     assert check.fields == [(':method', 'GET'), (':scheme', 'https' if tls else 'http'), (':authority', 'app.test'), (':path', '/healthz'),
                             ('user-agent', 'sluice-health-check')]
     assert check.number == 1
-    wait_for(lambda: check.talk.goaways == [http2.NO_ERROR] and check.reset_code == http2.CANCEL, 'the connection is closed in order')
+    wait_for(lambda: check.peer.goaways == [http2.NO_ERROR] and check.reset_code == http2.CANCEL, 'the connection is closed in order')
     assert running[0].errors().count('healthy: ') == 2
     for made in (one, two):
         made.stop()

@@ -141,14 +141,14 @@ PAGE = b'{"requests_total": 1, "upstreams": [{"upstream": "\\u001b[2J\\r\\n", "s
 
 
 def answer(body, head='HTTP/1.1 200 OK\r\nContent-Type: application/json'):
-    return lambda talk: talk.send(f'{head}\r\nContent-Length: {len(body)}\r\n\r\n'.encode() + body)
+    return lambda peer: peer.send(f'{head}\r\nContent-Length: {len(body)}\r\n\r\n'.encode() + body)
 
 
-def endless(talk):
-    talk.send(b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{"requests_total": 1, "x": "')
+def endless(peer):
+    peer.send(b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{"requests_total": 1, "x": "')
     with contextlib.suppress(OSError):
         while True:
-            talk.send(b'x' * 65536)
+            peer.send(b'x' * 65536)
 
 
 HOSTILE = {
@@ -158,12 +158,12 @@ HOSTILE = {
     '/other': (answer(b'{"a": 1}'), 'not the JSON form of a status page'),
     '/number': (answer(b'{"requests_total": 18446744073709551616}'), 'not the JSON form'),
     '/deep': (answer(b'{"a": ' + b'[' * 100000), 'more values than'),
-    '/cut': (lambda talk: talk.send(b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{}'), 'invalid response'),
-    '/head': (lambda talk: talk.send(b'HTTP/1.1 200 OK\r\nX: ' + b'x' * 100000 + b'\r\n\r\n'), 'invalid response'),
-    '/garbage': (lambda talk: talk.send(b'\x1b[2J\xff\xfe SSH-2.0\r\n\r\n'), 'invalid response'),
-    '/nothing': (lambda talk: None, 'invalid response'),
+    '/cut': (lambda peer: peer.send(b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{}'), 'invalid response'),
+    '/head': (lambda peer: peer.send(b'HTTP/1.1 200 OK\r\nX: ' + b'x' * 100000 + b'\r\n\r\n'), 'invalid response'),
+    '/garbage': (lambda peer: peer.send(b'\x1b[2J\xff\xfe SSH-2.0\r\n\r\n'), 'invalid response'),
+    '/nothing': (lambda peer: None, 'invalid response'),
     '/endless': (endless, 'longer than'),
-    '/reset': (lambda talk: talk.reset(), 'cannot read the response'),
+    '/reset': (lambda peer: peer.reset(), 'cannot read the response'),
 }
 
 
@@ -189,7 +189,7 @@ def test_control_characters_are_escaped(hostile):
 
 
 def test_a_silent_server(hostile):
-    hostile.scripts['/silent'] = lambda talk: time.sleep(60)
+    hostile.scripts['/silent'] = lambda peer: time.sleep(60)
     begin = time.monotonic()
     ran = top(f'http://127.0.0.1:{hostile.port}/silent', '--once', '--json')
     assert ran.returncode == 1 and 'Connection timed out' in ran.stderr and 4 < time.monotonic() - begin < 50 * PATIENCE
@@ -333,7 +333,7 @@ def test_a_server_that_goes_and_returns(watched, view):
 
 
 def test_a_silent_server_does_not_block_the_keys(hostile, view):
-    hostile.scripts['/silent'] = lambda talk: time.sleep(60)
+    hostile.scripts['/silent'] = lambda peer: time.sleep(60)
     shown = view(f'http://127.0.0.1:{hostile.port}/silent')
     wait_for(lambda: any(request.target == '/silent' for request in hostile.requests), 'the request')
     shown.press('h')
