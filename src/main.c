@@ -84,6 +84,8 @@ int main(int argc, char **argv)
         return command_top(&options);
     case COMMAND_FMT:
         return command_fmt(&options);
+    case COMMAND_CTL:
+        return command_ctl(&options);
     }
     return EXIT_FAILURE;
 }

@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 
-COMMANDS = {'serve', 'docs', 'doctor', 'explain', 'lint', 'fmt', 'schema', 'help', 'import', 'top'}
+COMMANDS = {'serve', 'docs', 'doctor', 'explain', 'lint', 'fmt', 'schema', 'help', 'import', 'top', 'ctl'}
 VALUES = {'--format': 'text', '-s': 'stop', '--port': '1', '--interval': '1', '--seconds': '1', '-g': 'daemon: off'}  # of options that do not accept any text
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / 'conf/install'
 
@@ -75,6 +75,18 @@ def check_options(sluice):
     assert COMMANDS == set(re.findall(r'^  sluice (\w+)', usage.split('Examples')[0], re.M)), 'the commands of -h'
 
 
+def check_ctl_words(sluice):
+    printed = subprocess.run([sluice, 'ctl', 'help'], check=True, capture_output=True, text=True).stdout.splitlines()[2:]
+    commands = [line.strip().split('  ')[0].split() for line in printed]
+    page = (FOLDER / 'sluice.1.in').read_text(encoding='utf-8')
+    assert complete(sluice, 'sluice', 'ctl', '') == {words[0] for words in commands}
+    for words in commands:
+        following = {other[1] for other in commands if other[0] == words[0] and len(other) > 1}
+        assert complete(sluice, 'sluice', 'ctl', words[0], '') == following, words
+        name = ' '.join(word for word in words if word.islower())
+        assert re.search(rf'^\.BR? "?{name}\b', page, re.M), f'sluice(1) lacks ctl {name}'
+
+
 def check_words(sluice):
     assert complete(sluice, 'sluice', '') == COMMANDS
     assert complete(sluice, 'sluice', 'se') == {'serve'}
@@ -107,6 +119,7 @@ def main():
     check_syntax()
     check_options(sluice)
     check_words(sluice)
+    check_ctl_words(sluice)
 
 
 if __name__ == '__main__':

@@ -30,6 +30,7 @@ ALLOWED_INCLUDES = {
     'site': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'cache', 'limit', 'sandbox', 'upstream', 'log', 'acme'},
     'master': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'upstream', 'cache', 'log', 'sandbox', 'site', 'acme'},
     'server': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'cache', 'limit', 'sandbox', 'upstream', 'log', 'site', 'master', 'acme'},
+    'control': {'base', 'tls', 'http', 'conf', 'cache', 'limit', 'upstream', 'site', 'master', 'server'},
     'stream': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'upstream', 'log', 'site', 'master', 'server'},
     'command': {'base', 'conf', 'import', 'server', 'log', 'site', 'master', 'stream'},
     'doctor': {'base', 'io', 'tls', 'wire', 'log', 'command', 'sandbox', 'site', 'acme'},

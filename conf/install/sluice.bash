@@ -14,9 +14,18 @@ _sluice_options() { # COMMAND: its options; '': those of the server
     fmt) echo -w --check --diff --help ;;
     import) echo -o -p --report --help ;;
     top) echo --once --json --interval --help ;;
+    ctl) echo -s -c --json --help ;;
     docs | help | schema) echo --help ;;
     *) echo -c -p -e -g -t -T -q -s -v -V -h ;;
     esac
+}
+
+# The commands of ctl that begin with the given words.
+_sluice_ctl_words() { # WORD...
+    sluice ctl help 2>/dev/null | awk -v given="$*" 'NR > 2 { line = $0; sub(/^  /, "", line); sub(/  .*/, "", line)
+        count = split(line, words, " "); skip = split(given, before, " "); same = count > skip
+        for (i = 1; i <= skip; i++) same = same && words[i] == before[i]
+        if (same && words[skip + 1] !~ /^[A-Z]/) print words[skip + 1] }' | sort -u
 }
 
 # Prints the words that can follow; nothing if a file name follows.
@@ -26,7 +35,9 @@ _sluice_words() { # COMMAND PREVIOUS CURRENT
     explain:--format) echo text json ;;
     lint:--format) echo text gcc json sarif ;;
     help:help) _sluice_help_names ;;
-    :-[cpeg] | *:-[cpgo] | serve:--port | serve:--cert | serve:--key | top:--interval | doctor:--seconds) ;;
+    ctl:ctl) _sluice_ctl_words ;;
+    :-[cpeg] | *:-[cpgo] | ctl:-s | serve:--port | serve:--cert | serve:--key | top:--interval | doctor:--seconds) ;;
+    ctl:[a-z]*) _sluice_ctl_words "$2" ;;
     *) [[ $3 != -* ]] || _sluice_options "$1" ;;
     esac
 }
@@ -36,7 +47,7 @@ _sluice() {
     [ "$COMP_CWORD" = 1 ] || [[ ${COMP_WORDS[1]} = -* ]] || command=${COMP_WORDS[1]}
     words=$(_sluice_words "$command" "$previous" "$current")
     if [ "$COMP_CWORD" = 1 ] && [[ $current != -* ]]; then
-        words='serve docs doctor explain lint fmt schema help import top'
+        words='serve docs doctor explain lint fmt schema help import top ctl'
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
     case $command:$previous in

@@ -5,7 +5,18 @@ function __sluice_help_names
     sluice help 2>/dev/null | sed -n '2,${/^variables/d;s/^[^:]*://p}' | tr -s ' ' '\n'
 end
 
-set -l commands serve docs doctor explain lint fmt schema help import top
+# The commands of ctl, and the words that follow each.
+function __sluice_ctl_words
+    set -l before (commandline -opc)[-1]
+    set -l lines (sluice ctl help 2>/dev/null | sed -n '3,$s/^  //p' | sed 's/  .*//')
+    if test "$before" = ctl
+        string replace -r ' .*' '' -- $lines | sort -u
+    else
+        string match -r -g "^$before ([a-z]+)" -- $lines
+    end
+end
+
+set -l commands serve docs doctor explain lint fmt schema help import top ctl
 set -l main "not __fish_seen_subcommand_from $commands"
 
 complete -c sluice -n __fish_use_subcommand -f -a serve -d 'serve a directory over HTTPS'
@@ -18,6 +29,7 @@ complete -c sluice -n __fish_use_subcommand -f -a schema -d 'print the JSON Sche
 complete -c sluice -n __fish_use_subcommand -f -a help -d 'explain a directive'
 complete -c sluice -n __fish_use_subcommand -f -a import -d 'translate a configuration of nginx'
 complete -c sluice -n __fish_use_subcommand -f -a top -d 'show the load of a running server'
+complete -c sluice -n __fish_use_subcommand -f -a ctl -d 'show and change the state of the running server'
 
 complete -c sluice -n $main -s c -r -F -d 'configuration'
 complete -c sluice -n $main -s p -x -a '(__fish_complete_directories)' -d 'where relative paths start'
@@ -39,12 +51,12 @@ complete -c sluice -n '__fish_seen_subcommand_from serve' -l autoindex -d 'list 
 complete -c sluice -n '__fish_seen_subcommand_from serve' -l cert -r -F -d 'certificate'
 complete -c sluice -n '__fish_seen_subcommand_from serve' -l key -r -F -d 'private key'
 complete -c sluice -n '__fish_seen_subcommand_from serve' -l open-to-network -d 'listen on all addresses'
-complete -c sluice -n '__fish_seen_subcommand_from doctor' -f -l json -d 'print JSON'
+complete -c sluice -n '__fish_seen_subcommand_from doctor ctl' -f -l json -d 'print JSON'
 complete -c sluice -n '__fish_seen_subcommand_from doctor' -l report -F -d 'write a report for bug reports'
 complete -c sluice -n '__fish_seen_subcommand_from doctor' -l seconds -x -d 'duration of the benchmark'
 complete -c sluice -n '__fish_seen_subcommand_from doctor' -f -l no-benchmark -d 'leave the benchmark out'
 complete -c sluice -n '__fish_seen_subcommand_from docs' -f
-complete -c sluice -n '__fish_seen_subcommand_from explain doctor' -s c -r -F -d 'configuration'
+complete -c sluice -n '__fish_seen_subcommand_from explain doctor ctl' -s c -r -F -d 'configuration'
 complete -c sluice -n '__fish_seen_subcommand_from explain import' -s p -x -a '(__fish_complete_directories)' \
     -d 'where relative paths start'
 complete -c sluice -n '__fish_seen_subcommand_from explain' -s g -x -d 'YAML read after the file'
@@ -59,3 +71,5 @@ complete -c sluice -n '__fish_seen_subcommand_from import' -l report -d 'report 
 complete -c sluice -n '__fish_seen_subcommand_from top' -f -l once -d 'print one sample'
 complete -c sluice -n '__fish_seen_subcommand_from top' -f -l json -d 'print JSON'
 complete -c sluice -n '__fish_seen_subcommand_from top' -l interval -x -d 'seconds between readings'
+complete -c sluice -n '__fish_seen_subcommand_from ctl' -f -a '(__sluice_ctl_words)'
+complete -c sluice -n '__fish_seen_subcommand_from ctl' -s s -r -F -d 'socket'

@@ -111,6 +111,10 @@
 #define LIMIT_WATCHDOG_INTERVAL_MS_MAX (3600 * 1000)
 #define LIMIT_STOP_MS               5000            /* a worker that has not exited this long after a fast shutdown began is killed */
 
+/* control */
+#define LIMIT_CONTROL_RESPONSE      (16u * 1024 * 1024) /* bytes of a response of the control socket */
+#define LIMIT_CONTROL_MS            10000           /* longest wait of `sluice ctl` for the server */
+
 /* tls */
 #define LIMIT_RECORD_PLAINTEXT      16384           /* RFC 8446 5.1 */
 #define LIMIT_RECORDS_PER_KEY       (1ull << 24)    /* RFC 8446 5.5: 2^24.5 full records for AES-GCM */

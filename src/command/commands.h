@@ -28,6 +28,11 @@ int command_help(const struct options *options);
  * directives were left out or changed their meaning; 1: it could not be read or written.
  */
 int command_import(const struct options *options);
+/*
+ * command_ctl.c: one command for a running server, by its control socket. Exit status 1 if it is not reached or refuses
+ * the command.
+ */
+int command_ctl(const struct options *options);
 /* serve.c: serves a directory by HTTPS without a configuration file. */
 int command_serve(const struct options *options);
 /* command_docs.c: serves the HTML pages of the documentation by HTTP, on the loopback addresses. */

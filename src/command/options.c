@@ -220,6 +220,7 @@ static const struct subcommand {
     {"lint", COMMAND_LINT, lint_argument},
     {"explain", COMMAND_EXPLAIN, explain_argument},
     {"top", COMMAND_TOP, top_argument},
+    {"ctl", COMMAND_CTL, ctl_argument},
 };
 
 #define SUBCOMMAND_COUNT (sizeof(subcommands) / sizeof(subcommands[0]))
@@ -258,7 +259,7 @@ static int parse_subcommand(struct parse *parse)
         return options_fail(parse, "unknown command \"%s\": did you mean \"%s\"?", name, suggestion);
     return options_fail(parse,
                 "unknown command \"%s\": the commands are serve, docs, doctor, schema, help, import, fmt, lint, "
-                "explain and top; a configuration file goes after -c",
+                "explain, top and ctl; a configuration file goes after -c",
                 name);
 }
 
@@ -343,9 +344,9 @@ const char *options_usage(void)
            "                          list what was not converted (--report: in the YAML, too)\n"
            "\n"
            "Control it\n"
-           "  -s SIGNAL      stop (at once), quit (after open requests), reopen (the logs), reload,\n"
-           "                 upgrade (to the executable that is installed now)\n"
+           "  -s SIGNAL      stop (at once), quit (after open requests), reopen (logs), reload, upgrade (executable)\n"
            "  sluice top [URL] [--once [--json]] [--interval N]   live view of a server, from its status page\n"
+           "  sluice ctl [-s SOCKET] [--json] COMMAND   state of the running server (sluice ctl help)\n"
            "\n"
            "  -v, -V, -h     version; version and build options; this text\n"
            "\n"

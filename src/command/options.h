@@ -24,6 +24,7 @@ enum command {
     COMMAND_LINT,
     COMMAND_EXPLAIN,
     COMMAND_TOP,
+    COMMAND_CTL,
 };
 
 enum output_format { OUTPUT_TEXT, OUTPUT_GCC, OUTPUT_JSON, OUTPUT_SARIF };
@@ -37,7 +38,7 @@ struct options {
     const char *overlay;            /* -g */
     const char *signal;             /* -s: one of stop, quit, reopen, reload, upgrade */
     bool quiet;                     /* -q */
-    bool json;                      /* doctor, top --json */
+    bool json;                      /* doctor, top, ctl --json */
     const char *directive;          /* help DIRECTIVE; NULL: all of them */
     const char *input;              /* import FILE */
     const char *output;             /* import -o, doctor --report; NULL: standard output */
@@ -58,7 +59,8 @@ struct options {
     bool write;                     /* fmt -w */
     bool check;                     /* fmt --check */
     bool diff;                      /* fmt --diff */
-    char *const *files;             /* fmt FILE... */
+    const char *socket;             /* ctl -s */
+    char *const *files;             /* fmt FILE..., ctl COMMAND... */
     size_t file_count;
 };
 

@@ -21,6 +21,8 @@ struct parse {
  */
 typedef int subcommand_argument(struct parse *parse, const char *argument);
 
+/* options_ctl.c */
+subcommand_argument ctl_argument;
 /* options_check.c */
 subcommand_argument fmt_argument, lint_argument, explain_argument;
 /* options_top.c */

@@ -226,6 +226,7 @@ struct generation *generation_open(struct master *master, struct configuration *
         return NULL;
     }
     generation->configuration = configuration;
+    configuration->number = master->switches + 1;
     for (size_t i = 0; i < configuration->access_log_count; i++)
         configuration->access_logs[i]->fd = -1;
     list_push(&master->generations, &generation->link);

@@ -337,7 +337,8 @@ static void log_started(struct master *master, const struct configuration *confi
         const struct endpoint *endpoint = &configuration->endpoints[i];
         struct str name = listen_address_format(&endpoint->address, text, sizeof(text));
 
-        log_write(log, LOG_NOTICE, "listening on " STR_FMT "%s", STR_ARG(name), endpoint->ssl ? " ssl" : "");
+        log_write(log, LOG_NOTICE, "listening on " STR_FMT "%s", STR_ARG(name),
+                  endpoint->ssl ? " ssl" : endpoint->control ? " control" : "");
     }
     log_write(log, LOG_NOTICE, "sluice/" SLUICE_VERSION " runs, %u worker%s", master->shared->worker_count,
               master->shared->worker_count == 1 ? "" : "s");
@@ -376,7 +377,8 @@ static void switch_generation(struct master *master)
     master->current->phase = PHASE_RUNNING;
     master->error_log.echo = false;
     __atomic_store_n(&master->shared->worker_count, master->current->child_count, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&master->shared->generation, 1, __ATOMIC_RELAXED);
+    master->switches++;
+    __atomic_store_n(&master->shared->generation, master->switches, __ATOMIC_RELAXED);
     if (before) {
         shutdown_generation(master, before, CHANNEL_RETIRE);
         sockets_close_except(&before->sockets, &master->current->sockets);

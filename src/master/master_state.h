@@ -78,6 +78,7 @@ struct master {
     struct generation *current;     /* accepts connections; NULL: none yet */
     struct generation *next_generation; /* is starting, and will replace `current`; NULL: none */
     uint64_t syslog_ms;             /* last connection of syslog receivers; 0: never */
+    uint64_t switches;              /* to a new generation: the number of the current configuration */
     uint64_t heartbeats_ms;         /* last check of the heartbeats; 0: never */
     bool reload_again;              /* HUP was received while a generation was starting */
     bool is_root;

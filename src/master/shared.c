@@ -55,6 +55,7 @@ void shared_slot_reset(struct shared *shared, unsigned slot)
 {
     counters_reset_current(&shared->workers[slot].counters);
     shared->workers[slot].denied_call = 0;
+    __atomic_store_n(&shared->workers[slot].facts.pid, 0, __ATOMIC_RELEASE);
     upstream_zone_abandon(shared->upstreams, slot);
 }
 

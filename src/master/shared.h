@@ -23,6 +23,12 @@ struct shared_worker {
     _Alignas(64) struct counters counters;
     uint64_t heartbeat;             /* incremented by the worker's loop at each heartbeat interval; atomic */
     uint64_t denied_call;           /* the system call that ended the worker (sandbox_call_name); 0: none. Atomic */
+    struct worker_facts {           /* for the control socket; atomic */
+        uint64_t pid;               /* 0: no process */
+        uint64_t started_s;         /* since the epoch */
+        uint64_t generation;        /* the number of its configuration */
+        uint64_t draining;          /* 1: it accepts no new connections */
+    } facts;
 };
 
 struct shared {

@@ -155,15 +155,39 @@ static int inherit_socket(const struct sockets *before, ssize_t endpoint, unsign
     return fd;
 }
 
+/* umask() sets the mode with which bind() creates the socket: other users cannot connect at any time. */
+static int open_control_slot(const struct endpoint *place)
+{
+    mode_t before = umask(0177);
+    int fd = listener_open(&place->address, (int)place->backlog);
+
+    umask(before);
+    return fd;
+}
+
 static int open_slot(const struct endpoint *place, struct log *log)
 {
-    int fd = listener_open(&place->address, (int)place->backlog);
     const char *path = unix_path(&place->address);
+    int fd;
 
+    if (place->control)
+        return open_control_slot(place);
+    fd = listener_open(&place->address, (int)place->backlog);
     /* As in nginx, only the permissions of the directory restrict access. */
     if (fd >= 0 && path && chmod(path, 0666) < 0)
         log_write(log, LOG_WARN, "chmod() \"%s\" failed (%d: %s)", path, errno, strerror(errno));
     return fd;
+}
+
+/*
+ * Sets the mode of an inherited control socket, which a server or the service manager may have opened to others.
+ * Without a path, no client can connect. Returns 0 or -errno.
+ */
+static int restrict_inherited(const struct endpoint *place)
+{
+    const char *path = unix_path(&place->address);
+
+    return place->control && path && chmod(path, 0600) < 0 && errno != ENOENT ? -errno : 0;
 }
 
 /* A socket without SO_REUSEPORT is the only one of its address, so all workers accept from it. */
@@ -180,6 +204,7 @@ static int open_endpoint(struct sockets *sockets, size_t endpoint, const struct 
     const struct endpoint *place = &sockets->configuration->endpoints[endpoint];
     ssize_t predecessor = find_address(before, &place->address);
     int *fds = sockets->fds + endpoint * sockets->slots;
+    int result;
 
     for (unsigned i = 0; i < sockets->slots; i++) {
         if (i > 0 && (unix_path(&place->address) || is_shared(fds[0]))) {
@@ -187,6 +212,10 @@ static int open_endpoint(struct sockets *sockets, size_t endpoint, const struct 
             continue;
         }
         fds[i] = inherit_socket(before, predecessor, i, place->backlog);
+        if (fds[i] >= 0 && (result = restrict_inherited(place)) < 0) {
+            log_refused(log, &place->address, result);
+            return result;
+        }
         if (fds[i] == -1 && i < sockets->workers)
             fds[i] = open_slot(place, log);
         if (fds[i] < -1 || (fds[i] < 0 && i < sockets->workers)) {

@@ -69,6 +69,7 @@ static void drain_worker(struct worker *worker, bool retiring)
     if (worker->stopping || (begun && (retiring || !worker->retiring)))
         return;
     worker->draining = true;
+    __atomic_store_n(&worker->shared->workers[worker->shared_index].facts.draining, 1, __ATOMIC_RELAXED);
     worker->retiring = retiring;
     connection_drain_all(worker);
     if (begun)
@@ -426,6 +427,17 @@ static int open_loop(struct worker *worker, const struct worker_start *start)
     return 0;
 }
 
+/* For the control socket. `pid` is stored last: the others belong to it. */
+static void publish_facts(const struct worker *worker)
+{
+    struct worker_facts *facts = &worker->shared->workers[worker->shared_index].facts;
+
+    __atomic_store_n(&facts->started_s, (uint64_t)clock_wall_s(&worker->loop.clock), __ATOMIC_RELAXED);
+    __atomic_store_n(&facts->generation, worker->configuration->number, __ATOMIC_RELAXED);
+    __atomic_store_n(&facts->draining, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&facts->pid, (uint64_t)getpid(), __ATOMIC_RELEASE);
+}
+
 static int serve_worker(struct worker *worker, const struct worker_start *start)
 {
     int result = worker_restrict(worker, start);
@@ -436,6 +448,7 @@ static int serve_worker(struct worker *worker, const struct worker_start *start)
         if (start->detached)
             daemon_leave_terminal();
         worker->error_log->echo = false;
+        publish_facts(worker);
         notify_master(worker, CHANNEL_READY);
         worker_heartbeat_start(worker);
         while (!worker_finished(worker))

@@ -66,6 +66,7 @@ struct worker {
     size_t listener_count;
     struct list borrowed;                   /* listeners of dead workers, until they are replaced */
     unsigned listeners_open;                /* number not yet stopped */
+    uid_t control_user;                     /* the master's: may use the control socket, as root may */
     struct op channel;                      /* receives messages of the master */
     int channel_fd;                         /* -1: no master */
     int channel_spare;                      /* spare descriptor, closed to receive a log file from the master; -1: none */

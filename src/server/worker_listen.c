@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 static void listener_stopped(void *owner, struct listener *listener)
@@ -28,6 +29,38 @@ static bool reclaim_descriptors(void *owner)
     return descriptors_reclaim(owner);
 }
 
+static bool is_permitted(const struct worker *worker, int fd)
+{
+    struct ucred peer;
+    socklen_t length = sizeof(peer);
+
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 &&
+           (peer.uid == 0 || peer.uid == worker->control_user);
+}
+
+/*
+ * The mode of the control socket excludes other users only while it is 0600: a socket that was inherited from a server,
+ * a service manager or another master may have connections from before.
+ */
+static void accept_control(void *owner, struct listener *listener, int fd, const struct sockaddr_storage *peer)
+{
+    struct worker *worker = owner;
+
+    if (is_permitted(worker, fd)) {
+        worker->accept(worker, listener, fd, peer);
+        return;
+    }
+    log_write(worker->log, LOG_WARN, "control: a connection of another user is closed");
+    loop_close_fd(&worker->loop, fd);
+}
+
+static worker_accept *accept_function(const struct worker *worker, const struct endpoint *endpoint)
+{
+    if (endpoint->control)
+        return accept_control;
+    return endpoint->servers[0]->stream ? worker->stream->accept : worker->accept;
+}
+
 static void start_listener(struct worker *worker, struct worker_listener *entry,
                            const struct endpoint *endpoint, int fd)
 {
@@ -36,7 +69,7 @@ static void start_listener(struct worker *worker, struct worker_listener *entry,
     entry->listener.log = worker->log;
     entry->listener.accept_failures = &worker->log_limits.accept;
     entry->listener.fd = fd;
-    entry->listener.accepted = entry->endpoint->servers[0]->stream ? worker->stream->accept : worker->accept;
+    entry->listener.accepted = accept_function(worker, endpoint);
     entry->listener.stopped = listener_stopped;
     entry->listener.exhausted = reclaim_descriptors;
     entry->listener.owner = worker;
@@ -46,6 +79,7 @@ static void start_listener(struct worker *worker, struct worker_listener *entry,
 
 int worker_listen(struct worker *worker, const struct worker_start *start)
 {
+    worker->control_user = start->identity ? 0 : geteuid(); /* an identity: the master is root */
     worker->listeners = calloc(start->socket_count + 1, sizeof(*worker->listeners));
     if (!worker->listeners)
         return -ENOMEM;

@@ -5,6 +5,7 @@
 #include "site/configuration.h"
 
 #include "acme/acme_status.h"
+#include "base/clock.h"
 #include "base/limits.h"
 #include "site/capture.h"
 #include "site/core_stream.h"
@@ -141,11 +142,13 @@ static int read_http(struct load *load, const struct conf_scope_values *values)
         error = load_servers(load, node, values, load_count(stream));
     if (error == 0 && stream)
         error = load_stream(load, stream, main);
+    if (error == 0 && load->servers)
+        error = load_control(load, main);
     if (error == 0)
         error = load_acme(load);
     for (size_t i = 0; i < load->server_count && error == 0; i++) {
         if (load->servers[i].server->root)
-            load_settings(load->servers[i].server->root, load->servers[i].ssl);
+            load_settings(load->servers[i].server, load->servers[i].ssl);
     }
     if (error == 0 && !load->errors->failed)
         error = load_endpoints(load);
@@ -179,8 +182,11 @@ static int load_all(struct load *load, const struct configuration_source *source
 {
     struct configuration *configuration = load->configuration;
     char hostname[256] = "";
+    struct clock clock;
     int error;
 
+    clock_read(&clock);
+    configuration->loaded_s = clock_wall_s(&clock);
     if (gethostname(hostname, sizeof(hostname) - 1) < 0)
         hostname[0] = '\0';
     configuration->hostname = arena_copy(&configuration->arena, str_from(hostname));

@@ -44,6 +44,11 @@ struct core_main {
     int use;                        /* 0 auto, 1 io_uring, 2 epoll: see configuration_backend */
     int aead;                       /* enum tls_aead */
     unsigned sandbox;               /* bit i: enum sandbox_part i */
+    struct core_control {
+        struct listen_address address;
+        struct str text;            /* the address in canonical form; empty: none */
+        struct conf_mark mark;
+    } control;
     struct str prefix;
 };
 
@@ -129,6 +134,7 @@ struct virtual_server {
     uint64_t files_stamp;           /* of the files that tls was loaded from: tls_files_stamp */
     uint64_t files_refused;         /* tls_files_stamp of the last files that were rejected */
     uint64_t files_valid_ms;        /* interval of checks for changes; 0: no checks */
+    bool control;                   /* the server of the control socket: only modules with `control` handle its requests */
 };
 
 /* One listening address with the servers on it. */
@@ -139,6 +145,7 @@ struct endpoint {
     bool ssl;
     bool proxy_protocol;            /* every connection starts with a PROXY protocol header */
     bool has_default;               /* a server has default_server */
+    bool control;                   /* the socket of `control`: mode 0600 */
     uint64_t backlog;
     struct virtual_server **servers; /* the default server (marked default_server, else the first) is servers[0] */
     size_t server_count;
@@ -173,6 +180,8 @@ struct configuration {
     struct conf_node *tree;         /* for -T */
     struct media_table *media_tables; /* of all scopes; private to configuration.c */
     struct file_cache_limits file_cache;
+    int64_t loaded_s;               /* since the epoch */
+    uint64_t number;                /* set by the master: 1 for the first configuration, and one more for each reload */
 };
 
 struct configuration_source {

@@ -36,6 +36,7 @@ struct listen_row {
     bool ssl;
     bool proxy_protocol;
     bool is_default;
+    bool control;
     uint64_t backlog;
 };
 
@@ -50,6 +51,8 @@ struct core_server {
 /* Report a `use` and an `ssl_aead` that are not available in this build. */
 void core_check_backend(const struct configuration *configuration, struct conf_errors *errors);
 void core_check_aead(const struct configuration *configuration, struct conf_errors *errors);
+/* Reads `control` into a struct core_control. */
+directive_row core_control_read;
 /* Reads `sandbox` into an unsigned: bit i is enum sandbox_part i. */
 int core_read_sandbox(struct conf_reader *reader, const struct conf_node *node, void *out);
 

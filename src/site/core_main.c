@@ -186,6 +186,19 @@ static const struct directive directives[] = {
          "\"properties\": {\"path\": {\"type\": \"string\"}, \"level\": {\"enum\": [\"debug\", \"info\", "
          "\"notice\", \"warn\", \"error\", \"crit\", \"alert\", \"emerg\"]}, "
          "\"format\": {\"enum\": [\"text\", \"json\"]}}}]}"},
+    {.name = "control",
+     .scopes = SCOPE_MAIN,
+     .type = DIRECTIVE_CUSTOM,
+     .offset = AT(control),
+     .row_size = sizeof(struct core_control),
+     .row = core_control_read,
+     .fallback = "off",
+     .syntax = "off | unix:path",
+     .example = "control: unix:/run/sluice/control.sock",
+     .help = "The Unix socket of `sluice ctl`, which shows and changes the state of the running server: HTTP with JSON "
+             "below /v1. Only the user of the master and root can connect (mode 0600).",
+     .schema = "{\"oneOf\": [{\"enum\": [false, \"off\", \"no\", \"false\"]}, "
+               "{\"type\": \"string\", \"pattern\": \"^unix:/\"}]}"},
     {.name = "ssl_aead",
      .scopes = SCOPE_MAIN,
      .type = DIRECTIVE_CHOICE,

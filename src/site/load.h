@@ -59,7 +59,8 @@ MUST_CHECK int load_names(struct load *load, struct virtual_server *server, cons
 /* Loads the servers of `stream` after those of http, into the room reserved by load_servers. Returns 0 or -ENOMEM. */
 MUST_CHECK int load_stream(struct load *load, const struct conf_node *stream, const struct conf_scope_values *main);
 /*
- * Loads the servers of `http` with their locations into load->servers and the configuration, with room for `more`.
+ * Loads the servers of `http` with their locations into load->servers and the configuration, with room for `more`
+ * servers of `stream` and for that of the control socket.
  * Returns 0 or -ENOMEM.
  */
 MUST_CHECK int load_servers(struct load *load, const struct conf_node *http, const struct conf_scope_values *values, size_t more);
@@ -82,7 +83,14 @@ MUST_CHECK int load_acme(struct load *load);
 /* Returns the certificate of a server with `ssl_certificate: acme`; NULL: it was rejected. */
 const struct acme_certificate *load_acme_find(const struct load *load, const struct virtual_server *server);
 /* Sets session and wire of a server's own scope and of its locations; `ssl` is the server's. */
-void load_settings(struct location *root, const struct core_ssl *ssl);
+void load_settings(const struct virtual_server *server, const struct core_ssl *ssl);
+/* Loads a server of http, with its locations, into load->servers, which has room. Returns 0 or -ENOMEM. */
+MUST_CHECK int load_server(struct load *load, const struct conf_node *node, const struct conf_scope_values *http);
+/*
+ * Adds the server of the control socket, if there is one, into the room reserved by load_servers. It inherits nothing
+ * of `http`. Returns 0 or -ENOMEM.
+ */
+MUST_CHECK int load_control(struct load *load, const struct conf_scope_values *main);
 
 /* Groups servers by address: names, defaults, certificates. Returns 0 or -ENOMEM; errors are reported. */
 MUST_CHECK int load_endpoints(struct load *load);

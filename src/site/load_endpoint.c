@@ -28,6 +28,7 @@ static struct endpoint *add_endpoint(struct load *load, const struct listen_row 
     endpoint->ssl = row->ssl;
     endpoint->proxy_protocol = row->proxy_protocol;
     endpoint->backlog = row->backlog;
+    endpoint->control = row->control;
     table_init(&endpoint->exact, false);
     table_init(&endpoint->leading, false);
     table_init(&endpoint->trailing, false);
@@ -72,6 +73,9 @@ static int join_endpoint(struct load *load, struct virtual_server *server, const
             return 0;
         }
     }
+    if (endpoint->control != row->control)
+        conf_error(load->errors, row->mark, STR("use another path for one of them"),
+                   "a server and the control socket both listen on \"" STR_FMT "\"", STR_ARG(row->text));
     if (endpoint->server_count > 0 && !endpoint->servers[0]->stream != !server->stream)
         conf_error(load->errors, row->mark, STR("use another port for one of the servers"),
                    "servers of http and of stream both listen on \"" STR_FMT "\"", STR_ARG(row->text));

@@ -62,7 +62,7 @@ int load_names(struct load *load, struct virtual_server *server, const struct co
     return 0;
 }
 
-static int load_server(struct load *load, const struct conf_node *node, const struct conf_scope_values *http)
+int load_server(struct load *load, const struct conf_node *node, const struct conf_scope_values *http)
 {
     static const char *const inner[] = {"location", NULL};
     struct loaded_server *loaded = &load->servers[load->server_count];
@@ -111,9 +111,9 @@ int load_servers(struct load *load, const struct conf_node *http, const struct c
                    "http has no server");
         return 0;
     }
-    load->servers = arena_zalloc(load->reader.arena, count + more, sizeof(*load->servers));
+    load->servers = arena_zalloc(load->reader.arena, count + more + 1, sizeof(*load->servers));
     load->configuration->servers =
-        arena_zalloc(load->reader.arena, count + more, sizeof(struct virtual_server *));
+        arena_zalloc(load->reader.arena, count + more + 1, sizeof(struct virtual_server *));
     if (!load->servers || !load->configuration->servers)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++) {

@@ -42,10 +42,10 @@ static uint64_t lingering_ms(const struct core_site *site)
 }
 
 /*
- * Selects the modules that are not idle in this location; requests call no others. Returns true if one of them may
- * switch protocols.
+ * Selects the modules that are not idle in this location; requests call no others. `control`: the location of the
+ * control socket, which has modules of its own. Returns true if one of them may switch protocols.
  */
-static bool location_select_modules(struct location *location)
+static bool location_select_modules(struct location *location, bool control)
 {
     bool responds = false, upgrades = false;
 
@@ -54,7 +54,7 @@ static bool location_select_modules(struct location *location)
         uint64_t bit = UINT64_C(1) << i;
 
         location->finishing |= module->finish ? bit : 0;
-        if (module->idle && module->idle(location->module_conf[i]))
+        if (module->control != control || (module->idle && module->idle(location->module_conf[i])))
             continue;
         location->handlers |= module->handler ? bit : 0;
         location->rules |= module->server_rule != SERVER_RULE_NONE ? bit : 0;
@@ -68,7 +68,7 @@ static bool location_select_modules(struct location *location)
 }
 
 /* Returns true if a module of the location, or of one inside, may switch protocols. */
-static bool set_settings(struct location *location, const struct core_ssl *ssl)
+static bool set_settings(struct location *location, const struct core_ssl *ssl, bool control)
 {
     const struct core_site *site = location->site;
     bool upgrades;
@@ -83,21 +83,21 @@ static bool set_settings(struct location *location, const struct core_ssl *ssl)
         .delay = !site->tcp_nodelay,
         .reset_timed_out = site->reset_timedout_connection,
     };
-    upgrades = location_select_modules(location);
+    upgrades = location_select_modules(location, control);
     for (size_t i = 0; i < location->inner_count; i++)
-        upgrades |= set_settings(location->inner[i], ssl);
+        upgrades |= set_settings(location->inner[i], ssl, control);
     for (size_t i = 0; i < location->when_count; i++) {
         struct location *merged = location->whens[i].location;
 
         if (merged) /* NULL: its conditions were invalid */
-            upgrades |= set_settings(merged, ssl);
+            upgrades |= set_settings(merged, ssl, control);
     }
     for (size_t i = 0; i < location->pattern_count; i++)
-        upgrades |= set_settings(location->patterns[i], ssl);
+        upgrades |= set_settings(location->patterns[i], ssl, control);
     return upgrades;
 }
 
-void load_settings(struct location *root, const struct core_ssl *ssl)
+void load_settings(const struct virtual_server *server, const struct core_ssl *ssl)
 {
-    root->session.http2.connect_protocol = set_settings(root, ssl);
+    server->root->session.http2.connect_protocol = set_settings(server->root, ssl, server->control);
 }

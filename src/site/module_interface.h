@@ -78,6 +78,7 @@ struct module {
     bool (*responds)(const struct exchange *x, const void *conf);
     bool access;                                    /* an access check that `satisfy` counts. Such modules are adjacent in the list */
     enum explain_mode explain_mode;                 /* for `sluice explain` */
+    bool control;                                   /* called for requests on the control socket (`control`), and for no others */
     const struct stream_part *stream;               /* NULL: none */
 };
 

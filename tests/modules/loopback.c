@@ -167,6 +167,7 @@ void loopback_open(struct loopback *loopback, const char *configuration)
     if (!loopback->directory[0])
         loopback_make_directory(loopback);
     loopback->worker = (struct worker){0};
+    loopback->endpoint = 0;
     loopback->error_log.log = (struct log){.level = LOG_INFO, .sink = log_line, .owner = loopback};
     worker->log = &loopback->error_log.log;
     worker->error_log = &loopback->error_log;
@@ -272,7 +273,7 @@ int loopback_connect_at(struct loopback *loopback, size_t endpoint)
 
 int loopback_connect(struct loopback *loopback)
 {
-    return loopback_connect_at(loopback, 0);
+    return loopback_connect_at(loopback, loopback->endpoint);
 }
 
 static bool read_more(struct loopback *loopback, int fd)

@@ -21,6 +21,7 @@ struct loopback {
     struct str head;                /* its status line and header fields */
     struct str body;
     void (*server_code_runs)(bool yes); /* called before (true) and after (false) the server's code runs; may be NULL */
+    size_t endpoint;                /* of loopback_request and loopback_disconnect; 0 after loopback_open */
     char directory[64];                /* a temporary directory; "@/" in the configuration stands for it */
 };
 

@@ -90,6 +90,10 @@ static const struct {
     {"fmt --diff a.yaml", COMMAND_FMT},
     {"fmt -d -", COMMAND_FMT},
     {"fmt -h", COMMAND_USAGE},
+    {"ctl workers", COMMAND_CTL},
+    {"ctl --json -c a.yaml cache purge one /x", COMMAND_CTL, .json = true, .conf = "a.yaml"},
+    {"ctl workers --json", COMMAND_CTL, .json = true},
+    {"ctl -h", COMMAND_USAGE},
     {"lint", COMMAND_LINT},
     {"lint --format json a.yaml", COMMAND_LINT, .conf = "a.yaml"},
     {"lint --format=sarif", COMMAND_LINT},
@@ -175,6 +179,10 @@ static const struct {
     {"top --interval 0", "invalid interval \"0\""},
     {"top --interval=3601", "from 1 to 3600"},
     {"top --interval 1s", "invalid interval \"1s\""},
+    {"ctl -x", "invalid option of ctl: \"-x\""},
+    {"ctl -s", "option \"-s\" of ctl requires the path of a socket"},
+    {"ctl cache --json purge", "precede or follow its command (\"purge\")"},
+    {"ctl -c", "option \"-c\" requires a file name"},
     {"import a -x", "invalid argument of import: \"-x\""},
 };
 
@@ -216,6 +224,22 @@ START_TEST(reads_command_lines)
     ck_assert_int_eq(options.once, good[_i].once);
     ck_assert_uint_eq(options.interval_s, good[_i].interval_s);
     check_text(good[_i].line, options.url, good[_i].url);
+}
+END_TEST
+
+START_TEST(ctl_keeps_the_words_and_the_socket)
+{
+    char error[256] = "";
+    struct options options;
+
+    ck_assert_int_eq(parse("ctl -s/run/a.sock upstreams drain app 127.0.0.1:1 --json", &options, error), 0);
+    ck_assert_str_eq(options.socket, "/run/a.sock");
+    ck_assert_uint_eq(options.file_count, 4);
+    ck_assert_str_eq(options.files[0], "upstreams");
+    ck_assert_str_eq(options.files[3], "127.0.0.1:1");
+    ck_assert_int_eq(parse("ctl workers -s /run/b.sock", &options, error), 0);
+    ck_assert_str_eq(options.socket, "/run/b.sock");
+    ck_assert_uint_eq(options.file_count, 1);
 }
 END_TEST
 
@@ -289,6 +313,7 @@ int main(void)
     tcase_set_timeout(tcase, 30);
     tcase_add_loop_test(tcase, reads_command_lines, 0, (int)(sizeof(good) / sizeof(good[0])));
     tcase_add_loop_test(tcase, refuses_command_lines, 0, (int)(sizeof(bad) / sizeof(bad[0])));
+    tcase_add_test(tcase, ctl_keeps_the_words_and_the_socket);
     tcase_add_test(tcase, long_arguments_are_truncated);
     tcase_add_test(tcase, usage_is_short);
     tcase_add_test(tcase, finds_the_configuration);

@@ -178,6 +178,45 @@ START_TEST(reload_replaces_a_wildcard_by_one_of_its_addresses)
 }
 END_TEST
 
+static unsigned mode_of(const char *path)
+{
+    struct stat status;
+
+    ck_assert_int_eq(stat(path, &status), 0);
+    return status.st_mode & 0777;
+}
+
+/* The control socket is created with mode 0600, regardless of the mask, and gets it if a server had the same path. */
+START_TEST(control_socket_is_for_its_owner_only)
+{
+    char text[64];
+    struct endpoint endpoint, control;
+    struct configuration plain = {.endpoints = &endpoint, .endpoint_count = 1};
+    struct configuration private = {.endpoints = &control, .endpoint_count = 1};
+    struct sockets first, second;
+    mode_t before = umask(0);
+
+    snprintf(text, sizeof(text), "unix:/tmp/sluice-test-%d.control", (int)getpid());
+    endpoint = control = endpoint_of(text);
+    control.control = true;
+    ck_assert_int_eq(sockets_open(&first, &private, 2, NULL, &recording_log), 0);
+    ck_assert_uint_eq(mode_of(text + 5), 0600);
+    ck_assert_uint_eq(umask(0), 0);
+    sockets_close(&first, true);
+    ck_assert_int_eq(sockets_open(&first, &plain, 2, NULL, &recording_log), 0);
+    ck_assert_uint_eq(mode_of(text + 5), 0666);
+    ck_assert_int_eq(sockets_open(&second, &private, 2, &first, &recording_log), 0);
+    ck_assert_uint_eq(mode_of(text + 5), 0600);
+    sockets_close_except(&first, &second);
+    /* A removed path prevents no reload. */
+    ck_assert_int_eq(unlink(text + 5), 0);
+    ck_assert_int_eq(sockets_open(&first, &private, 2, &second, &recording_log), 0);
+    sockets_close_except(&second, &first);
+    sockets_close(&first, true);
+    umask(before);
+}
+END_TEST
+
 /* The path of a unix: address is removed with the last generation that uses it. */
 START_TEST(reload_with_unix_paths)
 {
@@ -256,5 +295,5 @@ int main(void)
                                     one_socket_for_each_worker, port_in_use_is_reported_despite_reuseport,
                                     foreign_address_is_reported, unix_path_is_reused_after_a_crash_and_removed_at_close,
                                     reload_keeps_sockets, reload_replaces_a_wildcard_by_one_of_its_addresses,
-                                    reload_with_unix_paths, NULL});
+                                    reload_with_unix_paths, control_socket_is_for_its_owner_only, NULL});
 }

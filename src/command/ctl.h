@@ -1,0 +1,35 @@
+/*
+ * The parts of `sluice ctl`: the request for a command, the response, and its output. command_ctl.c connects them to the
+ * socket.
+ */
+#ifndef COMMAND_CTL_H
+#define COMMAND_CTL_H
+
+#include "base/buffer.h"
+
+enum { CTL_ARGUMENTS = 3 };
+
+/* One command: the words of the command line, and the request that they make. */
+struct ctl_verb {
+    const char *noun;
+    const char *verb;               /* NULL: the noun alone, a GET */
+    const char *arguments[CTL_ARGUMENTS + 1]; /* names of the query parameters, in the order of the words */
+    const char *help;
+};
+
+/* Ended by a row without a noun. */
+extern const struct ctl_verb ctl_verbs[];
+
+/* Finds the command that the words name. NULL with one sentence in `out_error` (at least 256 bytes). */
+const struct ctl_verb *ctl_find(char *const *words, size_t count, char *out_error, size_t error_size);
+/* Appends the HTTP request for a command found by ctl_find; `table`: for a table instead of JSON. 0 or -ENOMEM. */
+MUST_CHECK int ctl_request_print(const struct ctl_verb *verb, char *const *words, bool table, struct buffer *out);
+/*
+ * Parses a complete HTTP response: the bytes up to the end of the connection. Returns 0, or -EPROTO if it is malformed
+ * or shorter than its Content-Length.
+ */
+MUST_CHECK int ctl_response_parse(struct str received, int *out_status, struct str *out_body);
+/* Appends lines of fields separated by tabs as aligned columns: numbers to the right. 0 or -ENOMEM. */
+MUST_CHECK int ctl_table_print(struct str lines, struct buffer *out);
+
+#endif

@@ -1,0 +1,116 @@
+#include "command/ctl.h"
+
+#include "../runner.h"
+
+#include <errno.h>
+
+#define WORDS(...) ((char *const[]){(char *)(uintptr_t)"", __VA_ARGS__} + 1)
+#define W(text)    ((char *)(uintptr_t)(text))
+
+START_TEST(commands_are_found)
+{
+    char error[256] = "";
+    const struct ctl_verb *verb = ctl_find(WORDS(W("workers")), 1, error, sizeof(error));
+
+    ck_assert_ptr_nonnull(verb);
+    ck_assert_str_eq(verb->noun, "workers");
+    ck_assert_ptr_null(verb->verb);
+    for (verb = ctl_verbs; verb->noun; verb++)
+        ck_assert_msg(verb->help && verb->help[0], "%s", verb->noun);
+}
+END_TEST
+
+START_TEST(unknown_commands_are_refused)
+{
+    static const struct {
+        char *const words[4];
+        size_t count;
+        const char *error;
+    } cases[] = {
+        {{NULL}, 0, "takes a command"},
+        {{W("frob")}, 1, "ctl has no command \"frob\""},
+        {{W("")}, 1, "ctl has no command \"\""},
+        {{W("workers"), W("frob")}, 2, "\"workers\" has no command \"frob\""},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char error[256] = "";
+
+        ck_assert_ptr_null(ctl_find(cases[i].words, cases[i].count, error, sizeof(error)));
+        ck_assert_msg(strstr(error, cases[i].error), "%s", error);
+    }
+}
+END_TEST
+
+static const struct ctl_verb two_arguments = {"things", "put", {"upstream", "server", NULL}, "help"};
+static const struct ctl_verb plain = {"things", NULL, {NULL}, "help"};
+
+static void assert_request(const struct ctl_verb *verb, char *const *words, bool table, const char *expected)
+{
+    struct buffer out = {0};
+
+    ck_assert_int_eq(ctl_request_print(verb, words, table, &out), 0);
+    ck_assert_int_eq(buffer_append(&out, str_of("", 1)), 0);
+    ck_assert_str_eq(out.data, expected);
+    buffer_finish(&out);
+}
+
+START_TEST(arguments_are_encoded)
+{
+    assert_request(&plain, WORDS(W("things")), true, "GET /v1/things?format=table HTTP/1.0\r\n\r\n");
+    assert_request(&two_arguments, WORDS(W("things"), W("put"), W("a b&c=\r\n"), W("[::1]:80/\xc3\xa4%-._~")),
+                   false,
+                   "POST /v1/things/put?format=json&upstream=a%20b%26c%3D%0D%0A&"
+                   "server=%5B%3A%3A1%5D%3A80%2F%C3%A4%25-._~ HTTP/1.0\r\nContent-Length: 0\r\n\r\n");
+}
+END_TEST
+
+START_TEST(responses_are_parsed)
+{
+    struct str missing = STR("HTTP/1.1 404 Not Found\r\ncontent-length:  3 \r\n\r\nabc");
+    struct str body = STR("");
+    int status = 0;
+
+    ck_assert_int_eq(ctl_response_parse(missing, &status, &body), 0);
+    ck_assert_int_eq(status, 404);
+    ck_assert(str_equal(body, STR("abc")));
+    ck_assert_int_eq(ctl_response_parse(STR("HTTP/1.0 200 OK\r\nA: b\r\nContent-Length: 0\r\n\r\n"), &status,
+                                        &body), 0);
+    ck_assert_int_eq(status, 200);
+    ck_assert(str_empty(body));
+}
+END_TEST
+
+START_TEST(incomplete_responses_are_refused)
+{
+    static const char *const cases[] = {
+        "",
+        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab",
+        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcd",
+        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n",
+        "HTTP/1.1 200 OK\r\n\r\nabc",
+        "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\nabc",
+        "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\nabc",
+        "HTTP/1.1 2x0 OK\r\nContent-Length: 3\r\n\r\nabc",
+        "HTTP/1.1 100 OK\r\nContent-Length: 3\r\n\r\nabc",
+        "HTTP/1.\r\n\r\n",
+        "SSH-2.0 200 OK\r\nContent-Length: 3\r\n\r\nabc",
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct str body = STR("untouched");
+        int status = 7;
+
+        ck_assert_msg(ctl_response_parse(str_from(cases[i]), &status, &body) == -EPROTO, "%s", cases[i]);
+        ck_assert_int_eq(status, 7);
+        ck_assert(str_equal(body, STR("untouched")));
+    }
+}
+END_TEST
+
+int main(void)
+{
+    return run_tests("ctl_request", (const TTest *const[]){
+            commands_are_found, unknown_commands_are_refused, arguments_are_encoded, responses_are_parsed,
+            incomplete_responses_are_refused, NULL});
+}

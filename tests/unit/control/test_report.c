@@ -1,0 +1,104 @@
+#include "control/report.h"
+
+#include "../runner.h"
+
+#include <errno.h>
+
+static const char *const columns[] = {"name", "count", "change", "until", NULL};
+
+static void write_rows(struct report *report)
+{
+    report_begin(report, "things", columns);
+    report_row(report);
+    report_text(report, STR("a\t\"b\"\n\x1b[31m\xff"));
+    report_number(report, UINT64_MAX);
+    report_signed(report, -3);
+    report_time(report, 0);
+    report_row(report);
+    report_text(report, (struct str){NULL, 0});
+    report_number(report, 0);
+    report_signed(report, INT64_MAX);
+    report_time(report, -1);
+    report_end(report);
+}
+
+static void assert_written(struct report *report, const char *expected)
+{
+    ck_assert_int_eq(report->error, 0);
+    ck_assert_int_eq(buffer_append(&report->out, str_of("", 1)), 0);
+    ck_assert_str_eq(report->out.data, expected);
+    buffer_finish(&report->out);
+}
+
+START_TEST(json_is_escaped)
+{
+    struct report report = {.table = false};
+
+    write_rows(&report);
+    assert_written(&report,
+                   "{\"things\": [\n"
+                   "  {\"name\": \"a\\t\\\"b\\\"\\n\\u001B[31m\\ufffd\", \"count\": 18446744073709551615, "
+                   "\"change\": -3, \"until\": \"1970-01-01T00:00:00Z\"},\n"
+                   "  {\"name\": null, \"count\": 0, \"change\": 9223372036854775807, \"until\": null}\n]}\n");
+}
+END_TEST
+
+START_TEST(table_has_no_control_characters_in_fields)
+{
+    struct report report = {.table = true};
+
+    write_rows(&report);
+    assert_written(&report, "name\tcount\tchange\tuntil\n"
+                            "a?\"b\"??[31m\xff\t18446744073709551615\t-3\t1970-01-01T00:00:00Z\n"
+                            "-\t0\t9223372036854775807\t-\n");
+}
+END_TEST
+
+START_TEST(lists_may_be_empty)
+{
+    struct report json = {.table = false};
+    struct report table = {.table = true};
+
+    report_begin(&json, "things", columns);
+    report_end(&json);
+    assert_written(&json, "{\"things\": []}\n");
+    report_begin(&table, "things", columns);
+    report_end(&table);
+    assert_written(&table, "name\tcount\tchange\tuntil\n");
+}
+END_TEST
+
+START_TEST(years_are_bounded)
+{
+    static const char *const one[] = {"at", NULL};
+    struct report report = {.table = true};
+
+    report_begin(&report, "times", one);
+    report_row(&report);
+    report_time(&report, 253402300799);
+    report_row(&report);
+    report_time(&report, 253402300800);
+    report_row(&report);
+    report_time(&report, INT64_MAX);
+    report_end(&report);
+    assert_written(&report, "at\n9999-12-31T23:59:59Z\n-\n-\n");
+}
+END_TEST
+
+START_TEST(size_is_bounded)
+{
+    struct report report = {.out = {.max = 60}};
+
+    write_rows(&report);
+    ck_assert_int_eq(report.error, -ENOBUFS);
+    ck_assert_uint_le(report.out.length, 60);
+    buffer_finish(&report.out);
+}
+END_TEST
+
+int main(void)
+{
+    return run_tests("report", (const TTest *const[]){
+            json_is_escaped, table_has_no_control_characters_in_fields, lists_may_be_empty, years_are_bounded,
+            size_is_bounded, NULL});
+}
