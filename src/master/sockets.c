@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -155,28 +156,39 @@ static int inherit_socket(const struct sockets *before, ssize_t endpoint, unsign
     return fd;
 }
 
-/* umask() sets the mode with which bind() creates the socket: other users cannot connect at any time. */
-static int open_control_slot(const struct endpoint *place)
+/*
+ * umask() sets the mode with which bind() creates a Unix socket. chmod() after bind() would follow a symbolic link that
+ * a worker's user may have put in place of the socket. As in nginx, only the permissions of the directory restrict
+ * access; to the control socket, also its mode.
+ */
+static int open_slot(const struct endpoint *place)
 {
-    mode_t before = umask(0177);
+    mode_t before = umask(place->control ? 0177 : 0111);
     int fd = listener_open(&place->address, (int)place->backlog);
 
     umask(before);
     return fd;
 }
 
-static int open_slot(const struct endpoint *place, struct log *log)
+/* Sets the mode of a socket, but of nothing else that has its path. Returns 0 or -errno. */
+static int set_socket_mode(const char *path, mode_t mode)
 {
-    const char *path = unix_path(&place->address);
-    int fd;
+    int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    char name[32];
+    struct stat status;
+    int error = 0;
 
-    if (place->control)
-        return open_control_slot(place);
-    fd = listener_open(&place->address, (int)place->backlog);
-    /* As in nginx, only the permissions of the directory restrict access. */
-    if (fd >= 0 && path && chmod(path, 0666) < 0)
-        log_write(log, LOG_WARN, "chmod() \"%s\" failed (%d: %s)", path, errno, strerror(errno));
-    return fd;
+    if (fd < 0)
+        return -errno;
+    snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+    if (fstat(fd, &status) < 0)
+        error = -errno;
+    else if (!S_ISSOCK(status.st_mode))
+        error = -ENOTSOCK;
+    else if (chmod(name, mode) < 0)
+        error = -EACCES; /* ENOENT would mean the path */
+    close(fd);
+    return error;
 }
 
 /*
@@ -186,8 +198,9 @@ static int open_slot(const struct endpoint *place, struct log *log)
 static int restrict_inherited(const struct endpoint *place)
 {
     const char *path = unix_path(&place->address);
+    int error = place->control && path ? set_socket_mode(path, 0600) : 0;
 
-    return place->control && path && chmod(path, 0600) < 0 && errno != ENOENT ? -errno : 0;
+    return error == -ENOENT ? 0 : error;
 }
 
 /* A socket without SO_REUSEPORT is the only one of its address, so all workers accept from it. */
@@ -217,7 +230,7 @@ static int open_endpoint(struct sockets *sockets, size_t endpoint, const struct 
             return result;
         }
         if (fds[i] == -1 && i < sockets->workers)
-            fds[i] = open_slot(place, log);
+            fds[i] = open_slot(place);
         if (fds[i] < -1 || (fds[i] < 0 && i < sockets->workers)) {
             log_refused(log, &place->address, fds[i]);
             return fds[i];

@@ -189,7 +189,7 @@ static unsigned mode_of(const char *path)
 /* The control socket is created with mode 0600, regardless of the mask, and gets it if a server had the same path. */
 START_TEST(control_socket_is_for_its_owner_only)
 {
-    char text[64];
+    char text[64], other[80];
     struct endpoint endpoint, control;
     struct configuration plain = {.endpoints = &endpoint, .endpoint_count = 1};
     struct configuration private = {.endpoints = &control, .endpoint_count = 1};
@@ -197,6 +197,7 @@ START_TEST(control_socket_is_for_its_owner_only)
     mode_t before = umask(0);
 
     snprintf(text, sizeof(text), "unix:/tmp/sluice-test-%d.control", (int)getpid());
+    snprintf(other, sizeof(other), "%s.other", text + 5);
     endpoint = control = endpoint_of(text);
     control.control = true;
     ck_assert_int_eq(sockets_open(&first, &private, 2, NULL, &recording_log), 0);
@@ -208,6 +209,13 @@ START_TEST(control_socket_is_for_its_owner_only)
     ck_assert_int_eq(sockets_open(&second, &private, 2, &first, &recording_log), 0);
     ck_assert_uint_eq(mode_of(text + 5), 0600);
     sockets_close_except(&first, &second);
+    /* A symbolic link in its place is not followed. */
+    ck_assert_int_eq(rename(text + 5, other), 0);
+    ck_assert_int_eq(chmod(other, 0644), 0);
+    ck_assert_int_eq(symlink(other, text + 5), 0);
+    ck_assert_int_eq(sockets_open(&first, &private, 2, &second, &recording_log), -ENOTSOCK);
+    ck_assert_uint_eq(mode_of(other), 0644);
+    ck_assert_int_eq(rename(other, text + 5), 0);
     /* A removed path prevents no reload. */
     ck_assert_int_eq(unlink(text + 5), 0);
     ck_assert_int_eq(sockets_open(&first, &private, 2, &second, &recording_log), 0);
