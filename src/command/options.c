@@ -344,7 +344,7 @@ const char *options_usage(void)
            "                          list what was not converted (--report: in the YAML, too)\n"
            "\n"
            "Control it\n"
-           "  -s SIGNAL      stop (at once), quit (after open requests), reopen (logs), reload, upgrade (executable)\n"
+           "  -s SIGNAL      stop (at once), quit (after open requests), reopen (logs), reload, upgrade (binary)\n"
            "  sluice top [URL] [--once [--json]] [--interval N]   live view of a server, from its status page\n"
            "  sluice ctl [-s SOCKET] [--json] COMMAND   state of the running server (sluice ctl help)\n"
            "\n"

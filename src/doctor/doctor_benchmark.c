@@ -88,7 +88,7 @@ static void set_fault(struct benchmark_run *run, enum benchmark_size size, enum 
 {
     snprintf(run->benchmark->fault, sizeof(run->benchmark->fault), "%s, bodies of %u KiB: %s",
              benchmark_path_names[path], benchmark_lengths[size] >> 10,
-             error == -ENODATA ? "no response was complete in time; more --seconds may help" : strerror(-error));
+             error == -ENODATA ? "no response was complete in time" : strerror(-error));
 }
 
 /* Returns false if the benchmark ended early. */

@@ -175,14 +175,23 @@ static int poll_connections(struct load_client *client, struct load_counts *coun
     return result;
 }
 
+/* More responses than connections: at least one request was received meanwhile. */
+static bool is_time_left(uint64_t end_us, bool has_responses)
+{
+    uint64_t now_us = clock_monotonic_us();
+
+    return now_us < end_us || (!has_responses && now_us - end_us < LIMIT_BENCHMARK_WAIT_MS * 1000ull);
+}
+
 int load_run(struct load_client *client, uint64_t end_us, uint64_t bytes_max, const volatile sig_atomic_t *stop,
              struct load_counts *counts)
 {
-    uint64_t before = counts->bytes;
+    uint64_t bytes = counts->bytes, responses = counts->responses;
     int result = 0;
 
     ERR_clear_error();
-    while (result == 0 && !*stop && counts->bytes - before < bytes_max && clock_monotonic_us() < end_us)
+    while (result == 0 && !*stop && counts->bytes - bytes < bytes_max &&
+           is_time_left(end_us, counts->responses - responses > client->count))
         result = poll_connections(client, counts);
     return result;
 }

@@ -118,6 +118,43 @@ static void *answer_plain(void *argument)
     return NULL;
 }
 
+static void *answer_two_requests(void *argument)
+{
+    int fd = accept(*(int *)argument, NULL, NULL);
+    char request[1024];
+
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_gt(read(fd, request, sizeof(request)), 0);
+        ck_assert_int_eq(write(fd, HEAD "0123456789", sizeof(HEAD) + 9), sizeof(HEAD) + 9);
+    }
+    while (read(fd, request, sizeof(request)) > 0)
+        continue;
+    close(fd);
+    return NULL;
+}
+
+/* A machine that is too slow for the requested time takes longer. */
+START_TEST(more_responses_than_connections_are_awaited)
+{
+    const volatile sig_atomic_t never = 0;
+    struct load load = {.length = 10, .connections = 1};
+    int listener = listen_here(&load.port);
+    struct load_client *client = NULL;
+    pthread_t thread;
+
+    ck_assert_int_eq(load_open(&load, &client), 0);
+    ck_assert_int_eq(load_run(client, 0, 1000, &never, &counts), 0);
+    ck_assert_uint_eq(counts.responses, 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, answer_two_requests, &listener), 0);
+    ck_assert_int_eq(load_run(client, clock_monotonic_us(), 1000, &never, &counts), 0);
+    ck_assert_uint_eq(counts.responses, 2);
+    ck_assert_uint_eq(counts.bytes, 20);
+    load_close(client);
+    pthread_join(thread, NULL);
+    close(listener);
+}
+END_TEST
+
 /* The peer does not speak TLS, then does not continue. */
 START_TEST(broken_peers_are_errors)
 {
@@ -151,5 +188,6 @@ int main(void)
     return run_tests("doctor_load",
                      (const TTest *const[]){responses_are_counted, parts_of_a_body_are_counted,
                                             other_responses_are_errors, long_header_section_is_an_error,
-                                            refused_connection_is_an_error, broken_peers_are_errors, NULL});
+                                            refused_connection_is_an_error,
+                                            more_responses_than_connections_are_awaited, broken_peers_are_errors, NULL});
 }
