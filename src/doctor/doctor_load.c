@@ -180,7 +180,7 @@ static bool is_time_left(uint64_t end_us, bool has_responses)
 {
     uint64_t now_us = clock_monotonic_us();
 
-    return now_us < end_us || (!has_responses && now_us - end_us < LIMIT_BENCHMARK_WAIT_MS * 1000ull);
+    return now_us < end_us || (!has_responses && now_us - end_us < LIMIT_BENCHMARK_RESPONSE_MS * 1000ull);
 }
 
 int load_run(struct load_client *client, uint64_t end_us, uint64_t bytes_max, const volatile sig_atomic_t *stop,

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks run.py: it kills a guest that hangs, with all processes, and prints the cause of an early end. A shell script replaces the
-emulator."""
+emulator. Checks also that the tests of sample.txt exist."""
 import contextlib
 import io
 import os
@@ -37,6 +37,17 @@ def check_early_end(folder):
     assert output.getvalue().endswith('failed: guest, no part was started\n')
 
 
+def check_sample():
+    """Each line of sample.txt names a function of its file."""
+    folder = os.path.dirname(os.path.abspath(__file__))
+    with open(os.path.join(folder, 'sample.txt'), encoding='ascii') as stream:
+        names = [line.strip().split('::') for line in stream if line.strip()]
+    assert names
+    for path, name in names:
+        with open(os.path.join(folder, path), encoding='utf-8') as stream:
+            assert f'\ndef {name}(' in stream.read(), f'{path} has no {name}'
+
+
 def check_counts():
     """pytest prints tests that were skipped for the same reason in one line."""
     output = io.StringIO()
@@ -67,6 +78,7 @@ def number_in(path):
 
 
 def main():
+    check_sample()
     check_counts()
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, 'pid')

@@ -189,5 +189,6 @@ int main(void)
                      (const TTest *const[]){responses_are_counted, parts_of_a_body_are_counted,
                                             other_responses_are_errors, long_header_section_is_an_error,
                                             refused_connection_is_an_error,
-                                            more_responses_than_connections_are_awaited, broken_peers_are_errors, NULL});
+                                            more_responses_than_connections_are_awaited,
+                                            broken_peers_are_errors, NULL});
 }
