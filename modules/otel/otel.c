@@ -1,7 +1,7 @@
 /*
  * `otel_trace_context`: W3C Trace Context as of nginx's module otel. Reads the trace of a request, and replaces its
- * traceparent and tracestate, which the gateways then forward as any other field. A request has one span, whatever its
- * internal redirects, subrequests and attempts.
+ * traceparent and tracestate, which the gateways then forward as any other field. A request has one span, which its
+ * internal redirects, subrequests and attempts share.
  */
 #include "base/text_writer.h"
 #include "http/connection_options.h"

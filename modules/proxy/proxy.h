@@ -67,8 +67,8 @@ MUST_CHECK int proxy_write_head(struct gateway_request *p, struct str *out_fault
 /* proxy_websocket.c */
 
 /*
- * A WebSocket by extended CONNECT has no handshake of RFC 6455: adds Sec-WebSocket-Key to the request, and removes the
- * server's proof of it from the response. 0 or -ENOMEM.
+ * A WebSocket by extended CONNECT has no handshake of RFC 6455: adds Sec-WebSocket-Key to the request, and removes
+ * Sec-WebSocket-Accept from the response. 0 or -ENOMEM.
  */
 MUST_CHECK int proxy_websocket_begin(struct gateway_request *p, struct headers *fields);
 /* Checks the 101 (RFC 6455 4.1), if proxy_websocket_begin was called. NULL, or the fault. */

@@ -13,7 +13,7 @@
 #define KEY_BYTES 16
 #define BASE64_LENGTH(bytes) (((bytes) + 2) / 3 * 4)
 
-/* The proof of a key (RFC 6455 4.2.2), in base64. data NULL: out of memory. */
+/* The Sec-WebSocket-Accept of a key (RFC 6455 4.2.2). data NULL: out of memory. */
 static struct str accept_of(struct arena *arena, struct str key)
 {
     struct str text = arena_join(arena, (const struct str[]){key, STR("258EAFA5-E914-47DA-95CA-C5AB0DC85B11")}, 2);

@@ -273,7 +273,7 @@
 #define LIMIT_TOP_MEMORY            (8 * 1024 * 1024) /* arena of one response or sample */
 #define LIMIT_TOP_DEPTH             16              /* nesting of values that are ignored */
 #define LIMIT_TOP_KEY               64              /* bytes of a key; longer ones are ignored */
-#define LIMIT_TOP_NAME              256             /* bytes of a text; the rest is cut off */
+#define LIMIT_TOP_NAME              256             /* bytes of a text; longer texts are truncated */
 #define LIMIT_TOP_PATHS             16              /* values of $tls_path; further ones are ignored */
 #define LIMIT_TOP_BUCKETS           64              /* buckets of the latency histogram */
 #define LIMIT_TOP_FAULT             512             /* bytes of an error message */

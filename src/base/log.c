@@ -1,5 +1,5 @@
 /*
- * Formats the lines of the error log. The sink writes them; a line longer than LIMIT_LOG_LINE is cut and still ends
+ * Formats the lines of the error log. The sink writes them; a line longer than LIMIT_LOG_LINE is truncated and ends
  * with a newline.
  */
 #include "base/log.h"

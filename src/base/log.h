@@ -42,7 +42,7 @@ struct log {
 
 /*
  * Logs one line in nginx's format: "2026/11/20 16:05:01 [warn] 123#0: text\n". Control bytes in the text are written
- * as \xNN, so that a client cannot forge lines, and a line is cut at LIMIT_LOG_LINE.
+ * as \xNN, so that a client cannot forge lines, and a line is truncated to LIMIT_LOG_LINE.
  */
 void log_write(struct log *log, enum log_level level, const char *format, ...) PRINTF_LIKE(3, 4);
 void log_vwrite(struct log *log, enum log_level level, const char *format, va_list args) PRINTF_LIKE(3, 0);

@@ -130,7 +130,7 @@ static int character_print(struct str line, size_t *at, struct buffer *out)
     return buffer_append(out, shown);
 }
 
-/* The line, and a caret below it; tabs are made visible, and a long line is cut around the caret. */
+/* The line, and a caret below it; tabs are made visible, and a long line is truncated on both sides of the caret. */
 static int excerpt_print(const struct conf_mark *mark, struct buffer *out)
 {
     struct str line = source_line(mark->file, mark->line);

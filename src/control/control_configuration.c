@@ -1,5 +1,5 @@
 /*
- * GET /v1/configuration: the one of this worker, which is the newest: workers of older ones accept nothing.
+ * GET /v1/configuration: the configuration of this worker. Only workers of the newest generation accept connections.
  */
 #include "control/control.h"
 

@@ -1,5 +1,5 @@
 /*
- * GET /v1/workers: from shared memory, so that any worker can answer for all.
+ * GET /v1/workers: reads the state of all workers from shared memory.
  */
 #include "control/control.h"
 

@@ -227,7 +227,7 @@ static struct file_entry *wait_for_opening(struct file_cache *cache, struct file
     return NULL;
 }
 
-/* Joins root, NUL, path, NUL, policy. 0, -ENAMETOOLONG, or -ENOENT: a NUL in a part would cut the path. */
+/* Joins root, NUL, path, NUL, policy. 0, -ENAMETOOLONG, or -ENOENT: a NUL in a part would end the path. */
 static int make_key(char *into, struct str root, struct str path, enum symlinks symlinks, struct str *out_key)
 {
     size_t length = root.length + 1 + path.length + 1;

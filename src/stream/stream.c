@@ -1,7 +1,7 @@
 /*
  * The path of a `stream` connection, from top to bottom:
  *
- *      accept -> handshake -> preread -> choose -> connect -> both ways -> end
+ *      accept -> handshake -> preread -> select -> connect -> relay -> end
  *
  * The client's bytes are read once an upstream server is connected (stream_server.c). Each direction (stream_flow.c)
  * ends separately; the connection ends when both have.

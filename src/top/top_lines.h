@@ -18,7 +18,7 @@ struct top_screen {
     } lines[LIMIT_TOP_ROWS];
 };
 
-/* Appends a line, cut off at the width; no effect if no row is left. */
+/* Appends a line, truncated to the width; no effect if no row is left. */
 void top_screen_add(struct top_screen *screen, enum top_style style, const char *format, ...) PRINTF_LIKE(3, 4);
 
 #endif

@@ -17,7 +17,7 @@ extern const char *const top_connection_names[TOP_CONNECTIONS + 1];
 extern const char *const top_handshake_names[TOP_HANDSHAKES + 1];
 extern const char *const top_class_names[TOP_CLASSES + 1];
 
-/* A way to send: $tls_path. */
+/* A transmission path: $tls_path. */
 struct top_path {
     struct str name;
     uint64_t bytes, transfers;

@@ -1,5 +1,5 @@
 /*
- * Composes the live view: totals, then a table of the ways to send, then one of the upstream servers.
+ * Composes the live view: totals, then tables of the transmission paths and of the upstream servers.
  */
 #include "top/top_screen.h"
 

@@ -1,5 +1,5 @@
 /*
- * The tables of the live view: ways to send, and upstream servers, both sorted.
+ * The sorted tables of the live view: transmission paths and upstream servers.
  */
 #include "top/top_tables.h"
 
@@ -84,7 +84,7 @@ static void add_path(struct top_screen *screen, const struct top_path_rate *path
                    top_share(path->share).text, top_count(path->transfers).text);
 }
 
-/* Ways that the server has never used are left out. */
+/* Omits paths that the server has never used. */
 static void add_paths(struct top_screen *screen, const struct top_sample *now, const struct top_rates *rates,
                       enum top_sort sort)
 {

@@ -1,5 +1,5 @@
 /*
- * Formats values for people.
+ * Formats values for display.
  */
 #include "top/top_text.h"
 

@@ -1,5 +1,5 @@
 /*
- * Formats values for people, in at most ten characters each, and escapes texts of the server.
+ * Formats values for display, in at most ten characters each, and escapes texts of the server.
  */
 #ifndef TOP_TOP_TEXT_H
 #define TOP_TOP_TEXT_H
@@ -23,7 +23,7 @@ struct top_text top_share(double share);
 void top_uptime(int64_t seconds, char into[32]);
 /*
  * Copies a text and terminates it. Backslashes and all bytes that are not printable ASCII become \xNN. A text that does
- * not fit in `size` (at least 2) is cut off, and '~' is its last character.
+ * not fit in `size` (at least 2) is truncated, and '~' is its last character.
  */
 void top_escape(struct str text, char *into, size_t size);
 

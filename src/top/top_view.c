@@ -64,7 +64,7 @@ static void press(struct view *view, int key)
     bool was_help = view->help;
 
     if (key == KEY_RESIZE) {
-        clearok(stdscr, TRUE); /* terminals differ in what they keep */
+        clearok(stdscr, TRUE); /* some terminals erase the screen at a new size, others do not */
         return;
     }
     view->help = false;

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-/* A text that is cut at its end. */
+/* A text that is truncated at its end. */
 struct description {
     char *text;
     size_t size, length;

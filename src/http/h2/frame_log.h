@@ -8,7 +8,7 @@
 
 /*
  * Describes a frame: "HEADERS, stream 1, 45 bytes, END_STREAM END_HEADERS". The payload, as far as it is present, adds
- * the values of control frames. Returns the length; the text is cut at `size` and has no NUL.
+ * the values of control frames. Returns the length; the text is truncated to `size` and has no NUL.
  */
 size_t h2_frame_describe(const struct h2_frame *frame, char *text, size_t size);
 
