@@ -127,7 +127,7 @@ static struct yaml_builder *enclosing_unit(struct yaml_builder *builder)
 }
 
 /*
- * True for a map that replaces an `if`. Without it the `set` that uses its variable is lost; the mark is placed in the
+ * True for a map that replaces an `if`. Without it the `set` that uses its variable is lost; the placeholder is in the
  * scope of that `set`.
  */
 static bool is_made_of_if(const struct yaml_builder *builder)

@@ -60,7 +60,7 @@ void carry_server(struct import *import, const struct scope *scope, const struct
     if (scope->kind == SCOPE_STREAM)
         omit_incomplete_stream_server(import, map, directive);
     else if (nginx_tree_find(directive, STR("listen")))
-        mark_lost_listen(import, map, nginx_tree_find(directive, STR("listen")));
+        add_listen_placeholder(import, map, nginx_tree_find(directive, STR("listen")));
 }
 
 /* "= /x", "~* \.css$", "@name" or "/x", with or without a blank after the sign. */

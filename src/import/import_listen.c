@@ -186,7 +186,7 @@ void carry_listen(struct import *import, const struct scope *scope, const struct
         struct str word = directive->words[i];
         const char *why = listen_word(word);
 
-        if (why && is_complete(word)) { /* after all directives, mark_lost_listen checks for another listen */
+        if (why && is_complete(word)) { /* after all directives, add_listen_placeholder checks for another listen */
             import_comment_out(import, scope->map, directive);
             import_add_note(import, IMPORT_LEFT_OUT, directive, "%s", why);
             return;

@@ -1,6 +1,6 @@
 /*
- * Marks lost directives: if a directive that handles requests or restricts access is not carried over, a mark
- * (modules/import_lost) makes its scope respond with 503 until an administrator replaces the directive.
+ * Placeholders of lost directives: if a directive that handles requests or restricts access is not carried over, a
+ * placeholder (modules/import_lost) makes its scope respond with 503 until an administrator replaces it.
  */
 #include "import/import_scope.h"
 
@@ -128,8 +128,8 @@ static enum loss loss_of(const struct import *import, const struct nginx_directi
     return is_foreign(import, directive->name) ? LOSS_ACCESS : LOSS_HARMLESS;
 }
 
-/* The key of the mark in that scope; NULL: the scope cannot have one. */
-static const char *mark_key(enum loss loss, enum conf_scope scope)
+/* The key of the placeholder in that scope; NULL: the scope cannot have one. */
+static const char *placeholder_key(enum loss loss, enum conf_scope scope)
 {
     if (loss == LOSS_HARMLESS)
         return NULL;
@@ -138,26 +138,25 @@ static const char *mark_key(enum loss loss, enum conf_scope scope)
     return scope & (SCOPE_SITE | SCOPE_STREAM | SCOPE_STREAM_SERVER) ? "import_lost_access" : NULL;
 }
 
-static void add_mark(struct import *import, struct yaml_builder *map, const char *key,
-                     const struct nginx_directive *directive)
+static void add_placeholder(struct import *import, struct yaml_builder *map, const char *key,
+                            const struct nginx_directive *directive)
 {
     bool first = !yaml_builder_find(map, str_from(key));
-    struct yaml_builder *marks = yaml_builder_open(import->arena, map, YAML_BUILDER_LIST, str_from(key));
-    struct yaml_builder *mark =
-        yaml_builder_add(import->arena, marks, YAML_BUILDER_TEXT, (struct str){NULL, 0}, NULL);
+    struct yaml_builder *placeholders = yaml_builder_open(import->arena, map, YAML_BUILDER_LIST, str_from(key));
+    struct yaml_builder *placeholder =
+        yaml_builder_add(import->arena, placeholders, YAML_BUILDER_TEXT, (struct str){NULL, 0}, NULL);
 
     if (first)
         yaml_builder_move_first(map);
-    import->out_of_memory |= !mark;
-    if (!mark)
+    import->out_of_memory |= !placeholder;
+    if (!placeholder)
         return;
-    mark->text = directive->name;
-    mark->comments_above = words_print(import,
-                               "# " STR_FMT ":%u: " STR_FMT "\n"
-                               "# It was not carried over, so requests get 503 here. Replace it, then delete this "
-                               "mark.",
-                               STR_ARG(directive->place.file), directive->place.line,
-                               STR_ARG(nginx_tree_line(import->arena, directive)));
+    placeholder->text = directive->name;
+    placeholder->comments_above = words_print(
+        import,
+        "# " STR_FMT ":%u: " STR_FMT "\n"
+        "# It was not carried over, so requests get 503 here. Replace this placeholder.",
+        STR_ARG(directive->place.file), directive->place.line, STR_ARG(nginx_tree_line(import->arena, directive)));
 }
 
 static struct yaml_builder *scope_of(struct yaml_builder *map)
@@ -167,17 +166,17 @@ static struct yaml_builder *scope_of(struct yaml_builder *map)
     return map;
 }
 
-bool mark_loss(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive)
+bool add_loss_placeholder(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive)
 {
     struct yaml_builder *scope = scope_of(map);
-    const char *key = scope ? mark_key(loss_of(import, directive), scope->scope) : NULL;
+    const char *key = scope ? placeholder_key(loss_of(import, directive), scope->scope) : NULL;
 
     if (key)
-        add_mark(import, scope, key, directive);
+        add_placeholder(import, scope, key, directive);
     return key != NULL;
 }
 
-bool mark_lost_listen(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive)
+bool add_listen_placeholder(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive)
 {
     struct yaml_builder *scope = scope_of(map);
     const struct yaml_builder *listens = yaml_builder_find(scope, STR("listen"));
@@ -190,6 +189,6 @@ bool mark_lost_listen(struct import *import, struct yaml_builder *map, const str
         if (!item->left_out)
             return false;
     }
-    add_mark(import, scope, "import_lost_access", directive);
+    add_placeholder(import, scope, "import_lost_access", directive);
     return true;
 }

@@ -41,8 +41,8 @@ void import_add_loss(struct import *import, struct yaml_builder *map, const stru
                      struct str why)
 {
     import->out_of_memory |= !why.data;
-    if (mark_loss(import, map, directive) ||
-        (str_equal(directive->name, STR("listen")) && mark_lost_listen(import, map, directive)))
+    if (add_loss_placeholder(import, map, directive) ||
+        (str_equal(directive->name, STR("listen")) && add_listen_placeholder(import, map, directive)))
         why = words_print(import, "ANSWERED WITH 503 UNTIL IT IS REPLACED: " STR_FMT, STR_ARG(why));
     add_note(import, IMPORT_LEFT_OUT, directive, why);
 }

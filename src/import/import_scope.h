@@ -68,13 +68,13 @@ void import_add_note(struct import *import, enum import_verdict verdict, const s
     PRINTF_LIKE(4, 5);
 /* Adds the directive to `map` as a comment. */
 void import_comment_out(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive);
-/* import_comment_out, with a note, and with a mark if needed (mark_loss). */
+/* import_comment_out, with a note, and with a placeholder if needed (add_loss_placeholder). */
 void import_leave_out(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive,
                       const char *why, ...)
     PRINTF_LIKE(4, 5);
 /*
- * Adds the note of a directive that is not carried over, and a mark in the scope of `map` if needed (mark_loss), which
- * the note mentions first.
+ * Adds the note of a directive that is not carried over, and a placeholder in the scope of `map` if needed
+ * (add_loss_placeholder), which the note mentions first.
  */
 void import_add_loss(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive,
                      struct str why);
@@ -86,12 +86,12 @@ struct yaml_builder *import_put_item(struct import *import, struct yaml_builder 
                                      const struct nginx_directive *directive);
 
 /*
- * import_loss.c: if the lost directive handles requests or restricts access, marks the scope of `map`, which then
- * responds with 503. True: marked.
+ * import_loss.c: if the lost directive handles requests or restricts access, adds a placeholder to the scope of
+ * `map`, which then responds with 503. True: added.
  */
-bool mark_loss(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive);
-/* A lost `listen`: marks an http server without another one, since it would listen on every address. True: marked. */
-bool mark_lost_listen(struct import *import, struct yaml_builder *map, const struct nginx_directive *listen);
+bool add_loss_placeholder(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive);
+/* A lost `listen`: adds a placeholder to an http server without another one, which would listen on every address. True: added. */
+bool add_listen_placeholder(struct import *import, struct yaml_builder *map, const struct nginx_directive *listen);
 
 /* import_words.c: texts are in the arena; when out of memory they are empty, and import->out_of_memory is set. */
 

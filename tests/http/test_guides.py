@@ -122,7 +122,7 @@ def test_same_responses(shop):
     try:
         assert responses(shop) == expected
         legacy = shop.fetch('/legacy/x')
-        assert (legacy.status, legacy.body) == (503, b'down')       # the mark, through error_page
+        assert (legacy.status, legacy.body) == (503, b'down')       # the placeholder, through error_page
     finally:
         sluice.stop()
     assert re.search(r'^127\.0\.0\.1 \[.*\] "GET /page.txt HTTP/1.1" 200 4 \d', server_kit.read_text(shop.folder / 'log/access.log'), re.M)

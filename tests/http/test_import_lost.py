@@ -1,5 +1,5 @@
 """nginx directives that `sluice import` cannot carry over, and that produce a response or restrict access: the imported location responds
-with 503, and `stream` closes the connection, until the administrator deletes the marker directive."""
+with 503, and `stream` closes the connection, until the administrator deletes the placeholder directive."""
 import json
 import re
 import socket
@@ -84,8 +84,8 @@ def test_lost_directives_close_access(tmp_path, www, before, inside, closed, ope
 
 
 @pytest.mark.http1('the configuration of nginx has no HTTP/2')
-def test_import_markers_are_reported(tmp_path, www):
-    """The comment at the marker has directive, file and line; lint and -t print warnings; without the marker the location responds."""
+def test_import_placeholders_are_reported(tmp_path, www):
+    """The comment at the placeholder has directive, file and line; lint and -t print warnings; without the placeholder the location responds."""
     port = server_kit.free_port()
     server, made = served(tmp_path, f'http {{ server {{\nlisten 127.0.0.1:{port}; root {www};\nlocation / {{\nuwsgi_pass unix:/none; }} }} }}', port)
     server.stop()

@@ -84,14 +84,13 @@ static void block_of(const char *yaml, const char *key, char *into, size_t size)
 }
 
 #define LOST                                                                                                 \
-    "# It was not carried over, so requests get 503 here. Replace it, then delete this "                       \
-    "mark.\n"
+    "# It was not carried over, so requests get 503 here. Replace this placeholder.\n"
 
-/* The mark at a directive that was not carried over; in a server, and in a location of a server. */
-#define MARK_OF(line, text, kind, value)                                                                     \
+/* The placeholder of a directive that was not carried over; in a server, and in a location of a server. */
+#define PLACEHOLDER_IN_LINE(line, text, kind, value)                                                                     \
     "# /etc/nginx/nginx.conf:" line ": " text "\n" LOST "import_lost_" kind ": " value "\n"
-#define MARK(text, kind, value) MARK_OF("3", text, kind, value)
-#define INNER_MARK(text, kind, value)                                                                        \
+#define PLACEHOLDER(text, kind, value) PLACEHOLDER_IN_LINE("3", text, kind, value)
+#define INNER_PLACEHOLDER(text, kind, value)                                                                        \
     "    # /etc/nginx/nginx.conf:3: " text "\n    " LOST "    import_lost_" kind ": " value "\n"
 
 static const struct {
@@ -122,7 +121,7 @@ static const struct {
     {"set $a 'x y';", "set: $a \"x y\"\n", ""},
     {"try_files $uri $uri/ /index.php?$args;", "try_files: $uri $uri/ /index.php?$args\n", ""},
     {"tcp_nopush on;", "", "not carried over, because it is not needed (1)"},
-    {"frobnicate 7;", MARK("frobnicate 7", "access", "frobnicate") "# not carried over: frobnicate 7\n",
+    {"frobnicate 7;", PLACEHOLDER("frobnicate 7", "access", "frobnicate") "# not carried over: frobnicate 7\n",
      "ANSWERED WITH 503 UNTIL IT IS REPLACED: sluice has no directive of that name"},
     {"more_set_headers a;\nssi on;", "# not carried over: more_set_headers a\n# not carried over: ssi on\n",
      "sluice has no directive of that name"},
@@ -130,7 +129,7 @@ static const struct {
     {"log_format x y;", "# not carried over: log_format x y\n", "in sluice it is not allowed in server"},
     {"client_max_body_size lots;", "# not carried over: client_max_body_size lots\n", "'lots' is not a size"},
     {"include none.conf;",
-     MARK("include none.conf", "access", "'include'") "# not carried over: include none.conf\n",
+     PLACEHOLDER("include none.conf", "access", "'include'") "# not carried over: include none.conf\n",
      "the file does not exist"},
     {"include snippets/fastcgi_params;", "# not carried over: include snippets/fastcgi_params\n",
      "the file does not exist"},
@@ -177,15 +176,15 @@ static const struct {
     {"if ($args ~ a) { set $x 1; }\nif ($args ~ b) { set $x 2; }",
      "set:\n  - $x $import_if_1\n  - $x $import_if_2\n", ""},
     {"if (-f /a) { set $x 1; }\nif ($args ~ b) { set $x 2; }",
-     MARK("if (-f /a)", "access", "if") "set: $x $import_if_1\n# not carried over: if (-f /a) { }\n",
+     PLACEHOLDER("if (-f /a)", "access", "if") "set: $x $import_if_1\n# not carried over: if (-f /a) { }\n",
      "ANSWERED WITH 503"},
     {"set $x 0;\nif ($nowhere) { set $x 1; }\nif ($x) { return 403; }",
-     MARK_OF("4", "if ($nowhere)", "access", "if")
+     PLACEHOLDER_IN_LINE("4", "if ($nowhere)", "access", "if")
      "set:\n  - $x 0\n  # not carried over: if ($nowhere) { }\nwhen:\n  $x:\n    return: 403\n",
      "ANSWERED WITH 503"},
     {"if ($args ~ a) { set $x 1; }", "when:\n  $args ~ a:\n    set: $x 1\n", ""},
     {"if (-x /a) { return 400; }",
-     MARK("if (-x /a)", "access", "if") "# not carried over: if (-x /a) { }\n", "there is no such condition"},
+     PLACEHOLDER("if (-x /a)", "access", "if") "# not carried over: if (-x /a) { }\n", "there is no such condition"},
     {"location / { if ($args) { rewrite ^ /b? break; break; } }",
      "location:\n  /:\n    when:\n      $args:\n        rewrite: ^ /b? break\n", "(1)"},
     {"if ($args) { set $x 1; }\nlocation / { if ($host) { return 400; } }",
@@ -196,23 +195,23 @@ static const struct {
      ""},
     {"if ($args) { rewrite ^ /b last; }", "when:\n  $args:\n    rewrite: ^ /b last\n", ""},
     {"if ($args) { rewrite ^ /b break; }",
-     MARK("if ($args)", "access", "if") "# not carried over: if ($args) { }\n", "with last"},
+     PLACEHOLDER("if ($args)", "access", "if") "# not carried over: if ($args) { }\n", "with last"},
     {"if ($args) { rewrite ^/a /b last; }",
-     MARK("if ($args)", "access", "if") "# not carried over: if ($args) { }\n", "with last"},
+     PLACEHOLDER("if ($args)", "access", "if") "# not carried over: if ($args) { }\n", "with last"},
     {"if ($args) { rewrite ^ /b redirect; }", "when:\n  $args:\n    rewrite: ^ /b redirect\n", ""},
     {"if (!-e $request_filename) { rewrite ^(.*)$ /b last; }",
      "when:\n  '!-e $request_filename':\n    rewrite: ^(.*)$ /b last\n", ""},
     {"location / { if ($args) { break; } set $a b; }",
-     "location:\n  /:\n" INNER_MARK("if ($args)", "access", "if")
+     "location:\n  /:\n" INNER_PLACEHOLDER("if ($args)", "access", "if")
      "    set: $a b\n    # not carried over: if ($args) { }\n",
      "there is no break that skips"},
     {"deny 10.0.0.0/99;",
-     MARK("deny 10.0.0.0/99", "access", "deny") "# not carried over: deny 10.0.0.0/99\n",
+     PLACEHOLDER("deny 10.0.0.0/99", "access", "deny") "# not carried over: deny 10.0.0.0/99\n",
      "ANSWERED WITH 503 UNTIL IT IS REPLACED: "},
     {"rewrite ^/a /b;\nif ($args) { return 400; }", "rewrite: ^/a /b\nwhen:\n  $args:\n    return: 400\n",
      "in sluice it is evaluated before the rewrite in line 3"},
     {"rewrite ^/a /b;\nif (!-f $request_filename) { return 400; }",
-     MARK_OF("4", "if (!-f $request_filename)", "access", "if")
+     PLACEHOLDER_IN_LINE("4", "if (!-f $request_filename)", "access", "if")
      "rewrite: ^/a /b\n# not carried over: if (!-f $request_filename) { }\n", "when precedes rewrite"},
     {"location / { if ($args) { add_header X-A b; } try_files /a =404; }",
      "location:\n  /:\n    try_files: /a =404\n    when:\n      $args:\n        add_header: X-A b\n",
@@ -230,26 +229,26 @@ static const struct {
      "never reached: line 3 ends the rewrite rules"},
     {"location / { return 204; deny all; }", "location:\n  /:\n    return: 204\n    deny: all\n",
      "sluice checks access rules before return"},
-    /* A directive that responds or restricts access is lost: the server responds with 503 while the mark is present. */
+    /* A directive that responds or restricts access is lost: the server responds with 503 while the placeholder is present. */
     {"location / { root /app; uwsgi_pass unix:/x; }",
-     "location:\n  /:\n" INNER_MARK("uwsgi_pass unix:/x", "handler",
+     "location:\n  /:\n" INNER_PLACEHOLDER("uwsgi_pass unix:/x", "handler",
                                     "uwsgi_pass") "    root: /app\n    # not carried over: uwsgi_pass unix:/x\n",
      "ANSWERED WITH 503 UNTIL IT IS REPLACED: use HTTP or FastCGI between sluice and the application"},
     {"auth_jwt \"closed\";",
-     MARK("auth_jwt closed", "access", "auth_jwt") "# not carried over: auth_jwt closed\n",
+     PLACEHOLDER("auth_jwt closed", "access", "auth_jwt") "# not carried over: auth_jwt closed\n",
      "ANSWERED WITH 503"},
     {"location / { auth_jwt off; auth_delay 1s; }",
-     "location:\n  /:\n" INNER_MARK("auth_jwt off", "access", "auth_jwt")
+     "location:\n  /:\n" INNER_PLACEHOLDER("auth_jwt off", "access", "auth_jwt")
      "    # not carried over: auth_jwt off\n    # not carried over: auth_delay 1s\n",
      "ANSWERED WITH 503"},
     {"location / { if ($nowhere) { return 403; } if ($nowhere) { add_header X y; } }",
-     "location:\n  /:\n" INNER_MARK("if ($nowhere)", "access", "if")
+     "location:\n  /:\n" INNER_PLACEHOLDER("if ($nowhere)", "access", "if")
      "    # not carried over: if ($nowhere) { }\n    # not carried over: if ($nowhere) { }\n",
      "ANSWERED WITH 503"},
     {"location / { if ($nowhere) { add_header X y; } }",
      "location:\n  /: {}\n    # not carried over: if ($nowhere) { }\n", "unknown variable $nowhere"},
     {"location ~ ( { deny all; }",
-     MARK("location ~ (", "access", "location") "# not carried over: location ~ ( { }\n", "ANSWERED WITH 503"},
+     PLACEHOLDER("location ~ (", "access", "location") "# not carried over: location ~ ( { }\n", "ANSWERED WITH 503"},
     {"location / { limit_except GET { auth_ldap on; } }",
      "location:\n  /:\n    limit_except:\n      GET:\n        # /etc/nginx/nginx.conf:3: auth_ldap on\n        " LOST
      "        import_lost_access: auth_ldap\n        # not carried over: auth_ldap on\n",
@@ -260,16 +259,16 @@ static const struct {
      "      - deny\n    # not carried over: deny 10.0.0.0/99\n    # not carried over: deny 10.0.0.0/88\n",
      "ANSWERED WITH 503"},
     {"location / { content_by_lua_file a; }",
-     "location:\n  /:\n" INNER_MARK("content_by_lua_file a", "handler",
+     "location:\n  /:\n" INNER_PLACEHOLDER("content_by_lua_file a", "handler",
                                     "content_by_lua_file") "    # not carried over: content_by_lua_file a\n",
      "ANSWERED WITH 503"},
     {"location / { content_by_lua_block { ngx.say(\"}\") -- } it's\n local a = {[[}]], "
      "'\\'}', [==[}]]]==]} --[[ } ]] } }",
-     "location:\n  /:\n" INNER_MARK("content_by_lua_block", "handler", "content_by_lua_block")
+     "location:\n  /:\n" INNER_PLACEHOLDER("content_by_lua_block", "handler", "content_by_lua_block")
      "    # not carried over: content_by_lua_block { }\n",
      "ANSWERED WITH 503"},
     {"access_by_lua_file a;\nlog_by_lua_file b;\nsub_filter a b;",
-     MARK("access_by_lua_file a", "access", "access_by_lua_file")
+     PLACEHOLDER("access_by_lua_file a", "access", "access_by_lua_file")
      "# not carried over: access_by_lua_file a\n# not carried over: log_by_lua_file b\n"
      "# not carried over: sub_filter a b\n",
      "ANSWERED WITH 503"},
