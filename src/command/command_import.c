@@ -34,7 +34,7 @@ static void collect_fault(struct loader_round *loader_round, const struct conf_e
 
     if (length < 0 || (size_t)length >= sizeof(why))
         length = sizeof(why) - 1;
-    result = fault->mark.file ? import_refuse(loader_round->import, fault->mark.line, str_of(why, (size_t)length))
+    result = fault->mark.file ? import_reject(loader_round->import, fault->mark.line, str_of(why, (size_t)length))
                               : -ENOENT;
     loader_round->faults++;
     loader_round->changed |= result == 1;
@@ -65,7 +65,7 @@ static int print_loadable(struct import *import, bool report, struct buffer *out
         loader_round.error = import_print(import, false, out);
         source.text = buffer_str(out);
         loader_round.changed = loader_round.has_foreign_error = false;
-        if (loader_round.error == 0 && !import_serves(import))
+        if (loader_round.error == 0 && !import_has_server(import))
             return -ENODATA;
         if (loader_round.error == 0)
             configuration_destroy(configuration_load(&source, &log, diagnostics));
@@ -126,7 +126,7 @@ static int report_losses(const struct import *import, const struct buffer *diagn
                 (int)diagnostics->length, diagnostics->data ? diagnostics->data : "");
     if (error < 0)
         return EXIT_FAILURE;
-    return import_count(import, IMPORT_LEFT_OUT) + import_count(import, IMPORT_CHANGED) ? 2 : EXIT_SUCCESS;
+    return import_count(import, IMPORT_OMITTED) + import_count(import, IMPORT_CHANGED) ? 2 : EXIT_SUCCESS;
 }
 
 static int import_file(const struct options *options, struct arena *arena)

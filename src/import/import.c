@@ -33,7 +33,7 @@ int import_read(struct arena *arena, const struct import_source *source, struct 
     import->root_builder = import->main = yaml_builder_root(arena);
     if (import->root_builder)
         import->root_builder->comments_below = import->root->comments_below;
-    carry_scope(import, NULL, SCOPE_MAIN, import->root, import->root_builder);
+    translate_scope(import, NULL, SCOPE_MAIN, import->root, import->root_builder);
     if (import->out_of_memory)
         return -ENOMEM;
     *out_import = import;
@@ -43,34 +43,34 @@ int import_read(struct arena *arena, const struct import_source *source, struct 
 static bool has_server(const struct yaml_builder *protocol)
 {
     const struct yaml_builder *servers =
-        protocol && !protocol->left_out ? yaml_builder_find(protocol, STR("server")) : NULL;
+        protocol && !protocol->omitted ? yaml_builder_find(protocol, STR("server")) : NULL;
 
     return servers && yaml_builder_has_output(servers);
 }
 
-bool import_serves(const struct import *import)
+bool import_has_server(const struct import *import)
 {
     return has_server(yaml_builder_find(import->root_builder, STR("http"))) ||
            has_server(yaml_builder_find(import->root_builder, STR("stream")));
 }
 
 /* Omits http or stream if it has no server and would not load; adds a note if nginx's file has servers in it. */
-static void leave_out_empty(struct import *import, const char *name)
+static void omit_empty(struct import *import, const char *name)
 {
     struct yaml_builder *protocol = yaml_builder_find(import->root_builder, str_from(name));
 
-    if (!protocol || protocol->left_out || has_server(protocol) || !protocol->origin)
+    if (!protocol || protocol->omitted || has_server(protocol) || !protocol->origin)
         return;
-    protocol->left_out = true;
-    import_add_note(import, IMPORT_LEFT_OUT, protocol->origin, "no server in it could be carried over");
+    protocol->omitted = true;
+    import_add_note(import, IMPORT_OMITTED, protocol->origin, "no server in it could be carried over");
 }
 
 int import_print(struct import *import, bool list, struct buffer *out)
 {
     int error;
 
-    leave_out_empty(import, "http");
-    leave_out_empty(import, "stream");
+    omit_empty(import, "http");
+    omit_empty(import, "stream");
     error =
         buffer_printf(out, "# Converted from " STR_FMT " by sluice import.\n", STR_ARG(import->source->path));
 
@@ -97,7 +97,7 @@ static bool names_file(struct str name)
 static bool is_noted(const struct import *import, const struct nginx_directive *directive)
 {
     for (const struct import_note *known = import->notes; known; known = known->next) {
-        if (known->verdict == IMPORT_ABSENT && known->place.line == directive->place.line &&
+        if (known->kind == IMPORT_FILE_MISSING && known->place.line == directive->place.line &&
             str_equal(known->place.file, directive->place.file))
             return true;
     }
@@ -130,12 +130,12 @@ static struct yaml_builder *enclosing_unit(struct yaml_builder *builder)
  * True for a map that replaces an `if`. Without it the `set` that uses its variable is lost; the placeholder is in the
  * scope of that `set`.
  */
-static bool is_made_of_if(const struct yaml_builder *builder)
+static bool replaces_if(const struct yaml_builder *builder)
 {
     return builder->origin && str_equal(builder->origin->name, STR("set")) && builder->kind == YAML_BUILDER_MAP;
 }
 
-int import_refuse(struct import *import, unsigned line, struct str why)
+int import_reject(struct import *import, unsigned line, struct str why)
 {
     struct yaml_builder *builder = yaml_builder_at(import->root_builder, line);
     struct str reason = arena_copy(import->arena, why);
@@ -148,17 +148,17 @@ int import_refuse(struct import *import, unsigned line, struct str why)
         const struct nginx_directive *lost = builder->origin;
 
         builder = enclosing_unit(builder);
-        builder->left_out = true;
-        if (is_made_of_if(builder))
-            import_add_note(import, IMPORT_LEFT_OUT, lost, STR_FMT, STR_ARG(reason));
+        builder->omitted = true;
+        if (replaces_if(builder))
+            import_add_note(import, IMPORT_OMITTED, lost, STR_FMT, STR_ARG(reason));
         else if (builder->scope == SCOPE_STREAM_SERVER)
-            import_add_note(import, IMPORT_LEFT_OUT, lost, STR_FMT, STR_ARG(reason)); /* the server listens nowhere */
+            import_add_note(import, IMPORT_OMITTED, lost, STR_FMT, STR_ARG(reason)); /* the server listens nowhere */
         else
             import_add_loss(import, builder->parent, lost, reason);
     } else if (!is_noted(import, builder->origin)) {
-        import_add_note(import, IMPORT_ABSENT, builder->origin, STR_FMT, STR_ARG(reason));
+        import_add_note(import, IMPORT_FILE_MISSING, builder->origin, STR_FMT, STR_ARG(reason));
     }
-    return import->out_of_memory ? -ENOMEM : builder->left_out;
+    return import->out_of_memory ? -ENOMEM : builder->omitted;
 }
 
 const struct import_note *import_notes(const struct import *import)
@@ -166,12 +166,12 @@ const struct import_note *import_notes(const struct import *import)
     return import->notes;
 }
 
-size_t import_count(const struct import *import, enum import_verdict verdict)
+size_t import_count(const struct import *import, enum import_note_kind kind)
 {
     size_t count = 0;
 
     for (const struct import_note *known = import->notes; known; known = known->next)
-        count += known->verdict == verdict;
+        count += known->kind == kind;
     return count;
 }
 
@@ -194,21 +194,21 @@ static int print_note(const struct import_note *known, const char *margin, struc
 
 int import_list(const struct import *import, const char *margin, struct buffer *out)
 {
-    static const char *const heads[IMPORT_VERDICTS] = {
-        [IMPORT_LEFT_OUT] = "not carried over",
+    static const char *const heads[IMPORT_NOTE_KINDS] = {
+        [IMPORT_OMITTED] = "not carried over",
         [IMPORT_CHANGED] = "carried over, with another meaning here",
-        [IMPORT_ABSENT] = "carried over, but it does not load on this machine",
-        [IMPORT_NEEDLESS] = "not carried over, because it is not needed",
+        [IMPORT_FILE_MISSING] = "carried over, but it does not load on this machine",
+        [IMPORT_UNNEEDED] = "not carried over, because it is not needed",
     };
     int error = 0;
 
-    for (unsigned verdict = 0; verdict < IMPORT_VERDICTS && error == 0; verdict++) {
-        size_t count = import_count(import, verdict);
+    for (unsigned kind = 0; kind < IMPORT_NOTE_KINDS && error == 0; kind++) {
+        size_t count = import_count(import, kind);
 
         if (count)
-            error = buffer_printf(out, "%s%s (%zu):\n", margin, heads[verdict], count);
+            error = buffer_printf(out, "%s%s (%zu):\n", margin, heads[kind], count);
         for (const struct import_note *known = import->notes; known && error == 0; known = known->next) {
-            if (known->verdict == verdict)
+            if (known->kind == kind)
                 error = print_note(known, margin, out);
         }
     }

@@ -9,16 +9,16 @@
 #include "conf/conf_schema.h"
 #include "import/nginx_tree.h"
 
-enum import_verdict {
-    IMPORT_LEFT_OUT,                /* not carried over */
+enum import_note_kind {
+    IMPORT_OMITTED,                 /* not carried over */
     IMPORT_CHANGED,                 /* carried over with another meaning */
-    IMPORT_ABSENT,                  /* carried over, and names a file that this machine does not have */
-    IMPORT_NEEDLESS,                /* not carried over, and not needed */
-    IMPORT_VERDICTS,
+    IMPORT_FILE_MISSING,            /* carried over, and names a file that this machine does not have */
+    IMPORT_UNNEEDED,                /* not carried over, and not needed */
+    IMPORT_NOTE_KINDS,
 };
 
 struct import_note {
-    enum import_verdict verdict;
+    enum import_note_kind kind;
     struct nginx_place place;
     struct str directive;           /* as a line */
     struct str reason;              /* or remedy */
@@ -44,7 +44,7 @@ MUST_CHECK int import_read(struct arena *arena, const struct import_source *sour
                            struct nginx_fault *out_fault);
 
 /* True if the result has a server; without one the printed configuration does not load. */
-bool import_serves(const struct import *import);
+bool import_has_server(const struct import *import);
 
 /* Appends the configuration as YAML; with `list`, followed by the notes as comments. 0 or -ENOMEM. */
 MUST_CHECK int import_print(struct import *import, bool list, struct buffer *out);
@@ -54,12 +54,12 @@ MUST_CHECK int import_print(struct import *import, bool list, struct buffer *out
  * note; a directive that only names a missing file stays, with a note. 1: changed, print again; 0: unchanged; -ENOENT:
  * the line has no directive; -ENOMEM.
  */
-MUST_CHECK int import_refuse(struct import *import, unsigned line, struct str why);
+MUST_CHECK int import_reject(struct import *import, unsigned line, struct str why);
 
 /* All notes; those of one file are sorted by line. */
 const struct import_note *import_notes(const struct import *import);
 /* The number of notes of a kind. */
-size_t import_count(const struct import *import, enum import_verdict verdict);
+size_t import_count(const struct import *import, enum import_note_kind kind);
 /* Appends the notes as text lines, each after `margin`; nothing without notes. 0 or -ENOMEM. */
 MUST_CHECK int import_list(const struct import *import, const char *margin, struct buffer *out);
 

@@ -58,8 +58,8 @@ static bool is_rule(const struct nginx_directive *directive)
 }
 
 /* An earlier rule that covers this one; NULL: none. */
-static const struct nginx_directive *hidden_by(struct import *import, const struct scope *scope,
-                                               const struct nginx_directive *rule)
+static const struct nginx_directive *covering_rule(struct import *import, const struct scope *scope,
+                                                   const struct nginx_directive *rule)
 {
     struct cidr own, other;
     bool own_all, all;
@@ -74,16 +74,16 @@ static const struct nginx_directive *hidden_by(struct import *import, const stru
     return NULL;
 }
 
-void carry_access(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
-                  const struct rule *rule)
+void translate_access(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                      const struct rule *rule)
 {
-    const struct nginx_directive *before = hidden_by(import, scope, directive);
+    const struct nginx_directive *before = covering_rule(import, scope, directive);
 
     if (before)
-        import_add_note(import, IMPORT_NEEDLESS, directive, "the rule in line %u already covers this range",
+        import_add_note(import, IMPORT_UNNEEDED, directive, "the rule in line %u already covers this range",
                         before->place.line);
     else if (directive->count != 1)
-        import_leave_out(import, scope->map, directive, "it takes one address");
+        import_omit(import, scope->map, directive, "it takes one address");
     else
         import_put_item(import, scope->map, str_equal(directive->name, STR("allow")) ? "allow" : "deny",
                         word_range(import, directive->words[0]), directive);

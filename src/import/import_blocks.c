@@ -4,8 +4,8 @@
  */
 #include "import/import_scope.h"
 
-void carry_block(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
-                 const struct rule *rule)
+void translate_block(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                     const struct rule *rule)
 {
     static const struct {
         const char *name;
@@ -17,15 +17,15 @@ void carry_block(struct import *import, const struct scope *scope, const struct 
     while (i + 1 < sizeof(kinds) / sizeof(kinds[0]) && !str_equal(directive->name, str_from(kinds[i].name)))
         i++;
     if (yaml_builder_find(scope->map, directive->name)) {
-        import_leave_out(import, scope->map, directive, "it is duplicate");
+        import_omit(import, scope->map, directive, "it is duplicate");
         return;
     }
     map = yaml_builder_add(import->arena, scope->map, YAML_BUILDER_MAP, directive->name, directive);
     if (kinds[i].kind == SCOPE_HTTP)
         import->http = map;
     if (kinds[i].kind == SCOPE_HTTP)
-        note_addresses(import, directive);
-    carry_scope(import, scope, kinds[i].kind, directive, map);
+        record_addresses(import, directive);
+    translate_scope(import, scope, kinds[i].kind, directive, map);
     if (kinds[i].kind == SCOPE_HTTP)
         add_defaults(import, directive);
     if (kinds[i].kind == SCOPE_STREAM)
@@ -40,14 +40,14 @@ static void omit_incomplete_stream_server(struct import *import, struct yaml_bui
 
     if (!map || (answers && yaml_builder_find(map, STR("listen"))))
         return;
-    map->left_out = true;
-    import_add_note(import, IMPORT_LEFT_OUT, server,
+    map->omitted = true;
+    import_add_note(import, IMPORT_OMITTED, server,
                     answers ? "it has no address that sluice listens on"
                             : "its proxy_pass was not carried over");
 }
 
-void carry_server(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
-                  const struct rule *rule)
+void translate_server(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                      const struct rule *rule)
 {
     struct yaml_builder *list = yaml_builder_open(import->arena, scope->map, YAML_BUILDER_LIST, STR("server"));
     struct yaml_builder *map =
@@ -55,8 +55,8 @@ void carry_server(struct import *import, const struct scope *scope, const struct
 
     if (scope->kind == SCOPE_HTTP && !nginx_tree_find(directive, STR("listen")))
         import_put(import, map, "listen", STR("80"), NULL);
-    carry_scope(import, scope, scope->kind == SCOPE_HTTP ? SCOPE_SERVER : SCOPE_STREAM_SERVER, directive,
-                map);
+    translate_scope(import, scope, scope->kind == SCOPE_HTTP ? SCOPE_SERVER : SCOPE_STREAM_SERVER, directive,
+                    map);
     if (scope->kind == SCOPE_STREAM)
         omit_incomplete_stream_server(import, map, directive);
     else if (nginx_tree_find(directive, STR("listen")))
@@ -109,15 +109,15 @@ static const struct nginx_directive *find_location(struct import *import, const 
 }
 
 /* Carries over the settings for the form of a redirect, and `internal`, with which clients get 404 instead of it. */
-static void carry_slash_settings(struct import *import, struct yaml_builder *made,
-                                 const struct nginx_directive *location)
+static void translate_slash_settings(struct import *import, struct yaml_builder *made,
+                                     const struct nginx_directive *location)
 {
     static const char *const names[] = {"absolute_redirect", "server_name_in_redirect", "port_in_redirect"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const struct nginx_directive *own = nginx_tree_find(location, str_from(names[i]));
 
-        if (own && own->count == 1 && own_directive(import, own->name, SCOPE_LOCATION))
+        if (own && own->count == 1 && find_sluice_directive(import, own->name, SCOPE_LOCATION))
             import_put(import, made, names[i], own->words[0], NULL);
     }
     if (nginx_tree_find(location, STR("internal")))
@@ -128,8 +128,8 @@ static void carry_slash_settings(struct import *import, struct yaml_builder *mad
  * Adds the redirect of nginx from "/app" to a location "/app/" or "= /app/" that passes requests on, unless there is a
  * location for exactly "/app". It precedes other locations. If there are both, the settings of "= /app/" apply.
  */
-static void add_slash(struct import *import, const struct scope *scope, struct yaml_builder *locations,
-                      const struct nginx_directive *directive, struct str key)
+static void add_slash_redirect(struct import *import, const struct scope *scope, struct yaml_builder *locations,
+                               const struct nginx_directive *directive, struct str key)
 {
     bool passes =
         nginx_tree_find(directive, STR("proxy_pass")) || nginx_tree_find(directive, STR("fastcgi_pass")) ||
@@ -140,7 +140,7 @@ static void add_slash(struct import *import, const struct scope *scope, struct y
     struct yaml_builder *made;
     struct str exact;
 
-    if (!passes || !own_directive(import, STR("return"), SCOPE_LOCATION) || path.length < 2 ||
+    if (!passes || !find_sluice_directive(import, STR("return"), SCOPE_LOCATION) || path.length < 2 ||
         path.data[0] != '/' || !str_ends(path, STR("/")))
         return;
     path.length--;
@@ -157,72 +157,72 @@ static void add_slash(struct import *import, const struct scope *scope, struct y
                                                                  STR_ARG(path_encode(import, path)))},
                           2),
                NULL);
-    carry_slash_settings(import, made, first ? first : directive);
+    translate_slash_settings(import, made, first ? first : directive);
     if (made)
         made->comments_above = STR("# As nginx does where the location passes requests on.");
 }
 
-void carry_location(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
-                    const struct rule *rule)
+void translate_location(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                        const struct rule *rule)
 {
     struct yaml_builder *locations = yaml_builder_open(import->arena, scope->map, YAML_BUILDER_MAP, STR("location"));
     struct str key;
 
     if (directive->count < 1 || directive->count > 2) {
-        import_leave_out(import, scope->map, directive, "a location has one path");
+        import_omit(import, scope->map, directive, "a location has one path");
         return;
     }
     key = location_key(import, directive);
     if (yaml_builder_find(locations, key)) {
         import_comment_out(import, locations, directive);
-        import_add_note(import, IMPORT_NEEDLESS, directive, "it is duplicate, and the first one is used");
+        import_add_note(import, IMPORT_UNNEEDED, directive, "it is duplicate, and the first one is used");
     } else {
-        carry_scope(import, scope, SCOPE_LOCATION, directive,
-                    yaml_builder_add(import->arena, locations, YAML_BUILDER_MAP, key, directive));
+        translate_scope(import, scope, SCOPE_LOCATION, directive,
+                        yaml_builder_add(import->arena, locations, YAML_BUILDER_MAP, key, directive));
     }
-    add_slash(import, scope, locations, directive, key);
+    add_slash_redirect(import, scope, locations, directive, key);
 }
 
-void carry_upstream(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
-                    const struct rule *rule)
+void translate_upstream(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                        const struct rule *rule)
 {
     struct yaml_builder *groups = yaml_builder_open(import->arena, scope->map, YAML_BUILDER_MAP, STR("upstream"));
 
     if (directive->count != 1 || yaml_builder_find(groups, directive->words[0]))
-        import_leave_out(import, scope->map, directive, "an upstream takes one name");
+        import_omit(import, scope->map, directive, "an upstream takes one name");
     else
-        carry_scope(import, scope, SCOPE_UPSTREAM, directive,
-                    yaml_builder_add(import->arena, groups, YAML_BUILDER_MAP, directive->words[0], directive));
+        translate_scope(import, scope, SCOPE_UPSTREAM, directive,
+                        yaml_builder_add(import->arena, groups, YAML_BUILDER_MAP, directive->words[0], directive));
 }
 
 /*
  * Omits a whole table because of a lost line, without which the variable would have wrong values. Every directive that
  * needs the variable is then omitted, too.
  */
-static void table_leave_out(struct import *import, struct yaml_builder *map, const struct nginx_directive *line,
-                            const char *why)
+static void omit_table(struct import *import, struct yaml_builder *map, const struct nginx_directive *line,
+                       const char *why)
 {
-    import_add_note(import, IMPORT_LEFT_OUT, line,
+    import_add_note(import, IMPORT_OMITTED, line,
                     "%s: without this line the variable would be wrong, so the whole table is omitted", why);
     if (map)
-        map->left_out = true;
+        map->omitted = true;
 }
 
 /* Carries the lines of a map or geo: keys with one value. */
-static void table_lines(struct import *import, const struct nginx_directive *block, struct yaml_builder *map,
-                        bool ranges)
+static void translate_table_lines(struct import *import, const struct nginx_directive *block, struct yaml_builder *map,
+                                  bool ranges)
 {
     for (const struct nginx_directive *line = block->first; line; line = line->next) {
         struct str key = ranges ? word_range(import, line->name) : line->name;
         struct yaml_builder *made;
 
         if (line->count > 1 || str_equal(key, STR("include"))) {
-            table_leave_out(import, map, line,
-                            line->count > 1 ? "a line has one value" : "the file does not exist");
+            omit_table(import, map, line,
+                       line->count > 1 ? "a line has one value" : "the file does not exist");
             return;
         }
         if (yaml_builder_find(map, key)) {
-            import_leave_out(import, map, line, "this key is duplicate");
+            import_omit(import, map, line, "this key is duplicate");
             continue;
         }
         made = yaml_builder_add(import->arena, map, YAML_BUILDER_TEXT, key, line);
@@ -233,14 +233,14 @@ static void table_lines(struct import *import, const struct nginx_directive *blo
 }
 
 /* The map below `name` with the directive's words as key; NULL: cannot be carried over. */
-static struct yaml_builder *table_open(struct import *import, const struct scope *scope,
+static struct yaml_builder *open_table(struct import *import, const struct scope *scope,
                                        const struct nginx_directive *directive, const char *name)
 {
     struct yaml_builder *tables;
     struct str key = STR("");
 
-    if (!own_directive(import, str_from(name), scope->kind)) {
-        import_leave_out(import, scope->map, directive, "there is no %s in %s", name, conf_scope_name(scope->kind));
+    if (!find_sluice_directive(import, str_from(name), scope->kind)) {
+        import_omit(import, scope->map, directive, "there is no %s in %s", name, conf_scope_name(scope->kind));
         return NULL;
     }
     for (size_t i = 0; i < directive->count; i++)
@@ -248,23 +248,23 @@ static struct yaml_builder *table_open(struct import *import, const struct scope
                           STR_ARG(word_quote(import, word_variables(import, directive->words[i]))));
     tables = yaml_builder_open(import->arena, scope->map, YAML_BUILDER_MAP, str_from(name));
     if (str_empty(key) || yaml_builder_find(tables, key)) {
-        import_leave_out(import, scope->map, directive, "it defines no variable");
+        import_omit(import, scope->map, directive, "it defines no variable");
         return NULL;
     }
     return yaml_builder_add(import->arena, tables, YAML_BUILDER_MAP, key, directive);
 }
 
-void carry_map(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
-               const struct rule *rule)
+void translate_map(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                   const struct rule *rule)
 {
-    struct yaml_builder *map = table_open(import, scope, directive, "map");
+    struct yaml_builder *map = open_table(import, scope, directive, "map");
 
     if (map)
-        table_lines(import, directive, map, false);
+        translate_table_lines(import, directive, map, false);
 }
 
-void carry_geo(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
-               const struct rule *rule)
+void translate_geo(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                   const struct rule *rule)
 {
     static const char *const others[] = {"ranges", "proxy", "proxy_recursive", "delete"};
     struct yaml_builder *map;
@@ -272,15 +272,15 @@ void carry_geo(struct import *import, const struct scope *scope, const struct ng
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         if (!nginx_tree_find(directive, str_from(others[i])))
             continue;
-        import_leave_out(import, scope->map, directive,
-                         "it has \"%s\": write its ranges as 192.0.2.0/24, each once; trusted proxies are listed in "
-                         "set_real_ip_from",
-                         others[i]);
+        import_omit(import, scope->map, directive,
+                    "it has \"%s\": write its ranges as 192.0.2.0/24, each once; trusted proxies are listed in "
+                    "set_real_ip_from",
+                    others[i]);
         return;
     }
-    map = table_open(import, scope, directive, "geo");
+    map = open_table(import, scope, directive, "geo");
     if (map)
-        table_lines(import, directive, map, true);
+        translate_table_lines(import, directive, map, true);
 }
 
 /* True for a line of `types` that equals the built-in type and is not needed. */
@@ -290,8 +290,8 @@ static bool built_in(const struct import *import, const struct scope *scope, str
     return scope->kind == SCOPE_HTTP && str_equal(import->source->media_type(extension), type);
 }
 
-void carry_types(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
-                 const struct rule *rule)
+void translate_types(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                     const struct rule *rule)
 {
     struct yaml_builder *types = yaml_builder_open(import->arena, scope->map, YAML_BUILDER_MAP, STR("types"));
 
@@ -302,7 +302,7 @@ void carry_types(struct import *import, const struct scope *scope, const struct 
 
         if (str_equal(line->name, STR("include"))) {
             import_comment_out(import, types, line);
-            import_add_note(import, IMPORT_LEFT_OUT, line, "the file does not exist");
+            import_add_note(import, IMPORT_OMITTED, line, "the file does not exist");
             continue;
         }
         for (size_t i = 0; i < line->count; i++) {
@@ -319,8 +319,8 @@ void carry_types(struct import *import, const struct scope *scope, const struct 
 }
 
 /* Joins the parts of a format. A format with escape= becomes a map. */
-void carry_log_format(struct import *import, const struct scope *scope,
-                      const struct nginx_directive *directive, const struct rule *rule)
+void translate_log_format(struct import *import, const struct scope *scope,
+                          const struct nginx_directive *directive, const struct rule *rule)
 {
     struct yaml_builder *formats = yaml_builder_open(import->arena, scope->map, YAML_BUILDER_MAP, STR("log_format"));
     struct str escape = STR("");
@@ -328,7 +328,7 @@ void carry_log_format(struct import *import, const struct scope *scope,
     struct yaml_builder *made;
 
     if (directive->count < 2 || yaml_builder_find(formats, directive->words[0])) {
-        import_leave_out(import, scope->map, directive, "a format takes a name and a text");
+        import_omit(import, scope->map, directive, "a format takes a name and a text");
         return;
     }
     for (size_t i = 1; i < directive->count; i++) {
@@ -349,15 +349,15 @@ void carry_log_format(struct import *import, const struct scope *scope,
     import->out_of_memory |= !made;
 }
 
-void carry_cache_path(struct import *import, const struct scope *scope,
-                      const struct nginx_directive *directive, const struct rule *rule)
+void translate_cache_path(struct import *import, const struct scope *scope,
+                          const struct nginx_directive *directive, const struct rule *rule)
 {
     struct yaml_builder *list =
         yaml_builder_open(import->arena, scope->map, YAML_BUILDER_LIST, STR("proxy_cache_path"));
     struct yaml_builder *map;
 
     if (directive->count < 1) {
-        import_leave_out(import, scope->map, directive, "its path is missing");
+        import_omit(import, scope->map, directive, "its path is missing");
         return;
     }
     map = yaml_builder_add(import->arena, list, YAML_BUILDER_MAP, (struct str){NULL, 0}, directive);

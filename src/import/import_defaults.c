@@ -17,7 +17,7 @@ static void add_presets(struct import *import, struct yaml_builder *map, const s
         const struct preset *preset = &presets[i - 1];
 
         if (!preset->wanted || yaml_builder_find(map, str_from(preset->key)) ||
-            !own_directive(import, str_from(preset->key), SCOPE_HTTP | SCOPE_STREAM))
+            !find_sluice_directive(import, str_from(preset->key), SCOPE_HTTP | SCOPE_STREAM))
             continue;
         made = import_put(import, map, preset->key, str_from(preset->value), NULL);
         yaml_builder_move_first(map);
@@ -103,7 +103,7 @@ void add_defaults(struct import *import, const struct nginx_directive *http)
         {"fastcgi_request_buffering", "on", import->fastcgi},
     };
 
-    if (import->proxies && own_directive(import, STR("proxy_set_header"), SCOPE_HTTP))
+    if (import->proxies && find_sluice_directive(import, STR("proxy_set_header"), SCOPE_HTTP))
         add_proxy_fields(import);
     add_presets(import, import->http, presets, sizeof(presets) / sizeof(presets[0]));
 }

@@ -90,7 +90,7 @@ static void add_address(struct import *import, const struct nginx_directive *ser
     }
 }
 
-void note_addresses(struct import *import, const struct nginx_directive *http)
+void record_addresses(struct import *import, const struct nginx_directive *http)
 {
     import->addresses = yaml_builder_root(import->arena);
     import->out_of_memory |= !import->addresses;
@@ -114,7 +114,7 @@ static void share_certificate(struct import *import, const struct scope *scope, 
     for (const struct nginx_directive *child = other->first; child; child = child->next) {
         if (str_equal(child->name, STR("ssl_certificate")) || str_equal(child->name, STR("ssl_certificate_key")) ||
             str_equal(child->name, STR("ssl_password_file")))
-            carry_directive(import, scope, child);
+            translate_directive(import, scope, child);
     }
 }
 
@@ -171,14 +171,14 @@ static void carry_http2(struct import *import, const struct scope *scope, struct
         import_put(import, scope->map, "http2", STR("on"), NULL);
 }
 
-void carry_listen(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
-                  const struct rule *rule)
+void translate_listen(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                      const struct rule *rule)
 {
     bool ssl = has_ssl(scope->block);
     struct str text;
 
     if (directive->count == 0) {
-        import_leave_out(import, scope->map, directive, "it takes an address");
+        import_omit(import, scope->map, directive, "it takes an address");
         return;
     }
     text = listen_address(import, directive->words[0]);
@@ -188,7 +188,7 @@ void carry_listen(struct import *import, const struct scope *scope, const struct
 
         if (why && is_complete(word)) { /* after all directives, add_listen_placeholder checks for another listen */
             import_comment_out(import, scope->map, directive);
-            import_add_note(import, IMPORT_LEFT_OUT, directive, "%s", why);
+            import_add_note(import, IMPORT_OMITTED, directive, "%s", why);
             return;
         }
         if (why && *why)

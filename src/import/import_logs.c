@@ -24,8 +24,8 @@ static struct str log_path(struct import *import, struct str word)
 }
 
 /* A path, a format if one is named, and the condition; other words are not needed. */
-void carry_log(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
-               const struct rule *rule)
+void translate_log(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                   const struct rule *rule)
 {
     bool http = scope->kind & SCOPE_SITE;
     struct str format = http ? STR("combined") : STR("basic");
@@ -36,7 +36,7 @@ void carry_log(struct import *import, const struct scope *scope, const struct ng
         return;
     path = log_path(import, directive->words[0]);
     if (str_find(path, '$') >= 0) {
-        import_leave_out(import, scope->map, directive, "a log has one name, without variables");
+        import_omit(import, scope->map, directive, "a log has one name, without variables");
         return;
     }
     for (size_t i = 1; i < directive->count; i++) {
@@ -60,8 +60,8 @@ void carry_log(struct import *import, const struct scope *scope, const struct ng
 }
 
 /* Moves an error_log to the main scope if it has none: sluice has one error log for all servers. */
-void carry_error_log(struct import *import, const struct scope *scope,
-                     const struct nginx_directive *directive, const struct rule *rule)
+void translate_error_log(struct import *import, const struct scope *scope,
+                         const struct nginx_directive *directive, const struct rule *rule)
 {
     bool own = scope->kind == SCOPE_MAIN;
     struct str text;
@@ -70,7 +70,7 @@ void carry_error_log(struct import *import, const struct scope *scope,
         return;
     if (!own &&
         (nginx_tree_find(import->root, STR("error_log")) || yaml_builder_find(import->main, STR("error_log")))) {
-        import_leave_out(import, scope->map, directive, "there is one error log for all servers, in the main scope");
+        import_omit(import, scope->map, directive, "there is one error log for all servers, in the main scope");
         return;
     }
     text = word_quote(import, log_path(import, directive->words[0]));

@@ -27,7 +27,7 @@ const struct rule *rule_find(const struct import *import, struct str name, enum 
     return NULL;
 }
 
-const struct directive *own_directive(const struct import *import, struct str name, unsigned scopes)
+const struct directive *find_sluice_directive(const struct import *import, struct str name, unsigned scopes)
 {
     const struct conf_schema *schema = import->source->schema;
 

@@ -7,7 +7,7 @@
 #include "conf/conf_vocabulary.h"
 
 enum loss {
-    LOSS_HARMLESS,
+    LOSS_NONE,
     LOSS_HANDLER, /* handles requests in its location; not inherited by inner locations */
     LOSS_ACCESS,  /* restricts access; inherited */
 };
@@ -17,18 +17,18 @@ static const struct {
     const char *name; /* a leading or trailing '*' stands for a family */
     enum loss loss;
 } losses[] = {
-    {"auth_delay", LOSS_HARMLESS},
-    {"init_by_lua*", LOSS_HARMLESS},
-    {"init_worker_by_lua*", LOSS_HARMLESS},
-    {"exit_worker_by_lua*", LOSS_HARMLESS},
-    {"log_by_lua*", LOSS_HARMLESS},
-    {"header_filter_by_lua*", LOSS_HARMLESS},
-    {"body_filter_by_lua*", LOSS_HARMLESS},
-    {"more_*", LOSS_HARMLESS},
-    {"brotli*", LOSS_HARMLESS},
-    {"zstd*", LOSS_HARMLESS},
-    {"pagespeed*", LOSS_HARMLESS},
-    {"vhost_traffic_status*", LOSS_HARMLESS},
+    {"auth_delay", LOSS_NONE},
+    {"init_by_lua*", LOSS_NONE},
+    {"init_worker_by_lua*", LOSS_NONE},
+    {"exit_worker_by_lua*", LOSS_NONE},
+    {"log_by_lua*", LOSS_NONE},
+    {"header_filter_by_lua*", LOSS_NONE},
+    {"body_filter_by_lua*", LOSS_NONE},
+    {"more_*", LOSS_NONE},
+    {"brotli*", LOSS_NONE},
+    {"zstd*", LOSS_NONE},
+    {"pagespeed*", LOSS_NONE},
+    {"vhost_traffic_status*", LOSS_NONE},
 
     {"*_pass", LOSS_HANDLER},
     {"content_by_lua*", LOSS_HANDLER},
@@ -100,38 +100,38 @@ static bool is_off(const struct nginx_directive *directive)
 }
 
 /* True for a directive of a third-party module, which may handle requests or restrict access. */
-static bool is_foreign(const struct import *import, struct str name)
+static bool is_third_party(const struct import *import, struct str name)
 {
     struct str hint;
 
-    return !own_directive(import, name, ~0u) && !rule_find(import, name, SCOPE_LOCATION) &&
+    return !find_sluice_directive(import, name, ~0u) && !rule_find(import, name, SCOPE_LOCATION) &&
            vocabulary_find(import->source->schema, name, &hint) == VOCABULARY_UNKNOWN;
 }
 
 static enum loss loss_of(const struct import *import, const struct nginx_directive *directive)
 {
     if (str_equal(directive->name, STR("include")))
-        return includes_parameters(directive) ? LOSS_HARMLESS : LOSS_ACCESS;
+        return includes_parameters(directive) ? LOSS_NONE : LOSS_ACCESS;
     if (str_equal(directive->name, STR("if"))) {
         for (const struct nginx_directive *child = directive->first; child; child = child->next) {
-            if (loss_of(import, child) != LOSS_HARMLESS)
+            if (loss_of(import, child) != LOSS_NONE)
                 return LOSS_ACCESS;
         }
-        return LOSS_HARMLESS;
+        return LOSS_NONE;
     }
     for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
         if (name_matches(losses[i].name, directive->name))
             return is_off(directive) && !str_starts(directive->name, STR("auth_"))
-                       ? LOSS_HARMLESS
+                       ? LOSS_NONE
                        : losses[i].loss;
     }
-    return is_foreign(import, directive->name) ? LOSS_ACCESS : LOSS_HARMLESS;
+    return is_third_party(import, directive->name) ? LOSS_ACCESS : LOSS_NONE;
 }
 
 /* The key of the placeholder in that scope; NULL: the scope cannot have one. */
 static const char *placeholder_key(enum loss loss, enum conf_scope scope)
 {
-    if (loss == LOSS_HARMLESS)
+    if (loss == LOSS_NONE)
         return NULL;
     if (loss == LOSS_HANDLER && scope == SCOPE_LOCATION)
         return "import_lost_handler";
@@ -186,7 +186,7 @@ bool add_listen_placeholder(struct import *import, struct yaml_builder *map, con
     if (listens && listens->kind == YAML_BUILDER_TEXT)
         return false;
     for (const struct yaml_builder *item = listens ? listens->first : NULL; item; item = item->next) {
-        if (!item->left_out)
+        if (!item->omitted)
             return false;
     }
     add_placeholder(import, scope, "import_lost_access", directive);

@@ -15,11 +15,11 @@ static bool has_flagless_rewrite(const struct nginx_directive *block, const stru
 
 static void check_break(struct import *import, const struct scope *scope, struct nginx_directive *directive)
 {
-    directive->dead = true;
+    directive->unreachable = true;
     if (has_flagless_rewrite(scope->block, directive))
-        import_leave_out(import, scope->map, directive, "write break after the rewrite that it belongs to");
+        import_omit(import, scope->map, directive, "write break after the rewrite that it belongs to");
     else
-        import_add_note(import, IMPORT_NEEDLESS, directive,
+        import_add_note(import, IMPORT_UNNEEDED, directive,
                         "no rewrite rules follow it, or an earlier directive ended them");
 }
 
@@ -76,8 +76,8 @@ static void check_locations(struct import *import, const struct scope *scope, co
     for (struct nginx_directive *child = scope->block->first; child; child = child->next) {
         if (!directive_is(child, "location") || (child->count == 1 && str_starts(child->words[0], STR("@"))))
             continue;
-        child->dead = true;
-        import_add_note(import, IMPORT_NEEDLESS, child, "never reached: line %u answers all requests of the server",
+        child->unreachable = true;
+        import_add_note(import, IMPORT_UNNEEDED, child, "never reached: line %u answers all requests of the server",
                         answer->place.line);
     }
 }
@@ -106,8 +106,8 @@ void check_order(struct import *import, const struct scope *scope)
         if (!is_script(child))
             continue;
         if (end) {
-            child->dead = true;
-            import_add_note(import, IMPORT_NEEDLESS, child, "never reached: line %u ends the rewrite rules",
+            child->unreachable = true;
+            import_add_note(import, IMPORT_UNNEEDED, child, "never reached: line %u ends the rewrite rules",
                             end->place.line);
         } else if (directive_is(child, "break")) {
             check_break(import, scope, child);

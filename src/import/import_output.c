@@ -5,7 +5,7 @@
 
 #include <stdarg.h>
 
-static void add_note(struct import *import, enum import_verdict verdict,
+static void add_note(struct import *import, enum import_note_kind kind,
                      const struct nginx_directive *directive, struct str why)
 {
     struct import_note *made = arena_zalloc(import->arena, 1, sizeof(*made));
@@ -15,7 +15,7 @@ static void add_note(struct import *import, enum import_verdict verdict,
         import->out_of_memory = true;
         return;
     }
-    *made = (struct import_note){.verdict = verdict, .place = directive->place, .reason = why};
+    *made = (struct import_note){.kind = kind, .place = directive->place, .reason = why};
     made->directive = nginx_tree_line(import->arena, directive);
     import->out_of_memory |= !made->directive.data;
     /* sorted by line among notes of one file */
@@ -25,7 +25,7 @@ static void add_note(struct import *import, enum import_verdict verdict,
     *at = made;
 }
 
-void import_add_note(struct import *import, enum import_verdict verdict, const struct nginx_directive *directive,
+void import_add_note(struct import *import, enum import_note_kind kind, const struct nginx_directive *directive,
                      const char *why, ...)
 {
     struct str text;
@@ -34,7 +34,7 @@ void import_add_note(struct import *import, enum import_verdict verdict, const s
     va_start(args, why);
     text = arena_vprintf(import->arena, why, args);
     va_end(args);
-    add_note(import, verdict, directive, text);
+    add_note(import, kind, directive, text);
 }
 
 void import_add_loss(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive,
@@ -44,7 +44,7 @@ void import_add_loss(struct import *import, struct yaml_builder *map, const stru
     if (add_loss_placeholder(import, map, directive) ||
         (str_equal(directive->name, STR("listen")) && add_listen_placeholder(import, map, directive)))
         why = words_print(import, "ANSWERED WITH 503 UNTIL IT IS REPLACED: " STR_FMT, STR_ARG(why));
-    add_note(import, IMPORT_LEFT_OUT, directive, why);
+    add_note(import, IMPORT_OMITTED, directive, why);
 }
 
 void import_comment_out(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive)
@@ -53,12 +53,12 @@ void import_comment_out(struct import *import, struct yaml_builder *map, const s
         yaml_builder_add(import->arena, map, YAML_BUILDER_TEXT, (struct str){NULL, 0}, directive);
 
     if (comment)
-        comment->left_out = true;
+        comment->omitted = true;
     import->out_of_memory |= !comment;
 }
 
-void import_leave_out(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive,
-                      const char *why, ...)
+void import_omit(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive,
+                 const char *why, ...)
 {
     struct str text;
     va_list args;
@@ -77,7 +77,7 @@ struct yaml_builder *import_put(struct import *import, struct yaml_builder *map,
 
     if (yaml_builder_find(map, str_from(key))) {
         if (directive)
-            import_leave_out(import, map, directive, "it is duplicate");
+            import_omit(import, map, directive, "it is duplicate");
         return NULL;
     }
     made = yaml_builder_add(import->arena, map, YAML_BUILDER_TEXT, str_from(key), directive);

@@ -33,15 +33,15 @@ struct scope {
 };
 
 struct rule;
-typedef void import_carry(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
-                          const struct rule *rule);
+typedef void import_translation(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                                const struct rule *rule);
 
-/* The treatment of one nginx directive. */
+/* The translation of one nginx directive. */
 struct rule {
     const char *name;               /* a trailing '*' stands for a family */
     unsigned scopes;                /* scopes in which it applies */
-    import_carry *carry;
-    const char *text;               /* argument of `carry`: a reason, a value */
+    import_translation *translate;
+    const char *text;               /* argument of `translate`: a reason, a value */
 };
 
 /* import_rules.c: the table, ended by a row without a name. */
@@ -52,25 +52,25 @@ const struct rule *rule_find(const struct import *import, struct str name, enum 
 /* True if the name matches the pattern, which may begin or end with '*'. */
 bool name_matches(const char *pattern, struct str name);
 /* The directive of that name in the scope; NULL: none. */
-const struct directive *own_directive(const struct import *import, struct str name, unsigned scopes);
+const struct directive *find_sluice_directive(const struct import *import, struct str name, unsigned scopes);
 /* The reason why there is no such directive, or the alternative; data NULL: unknown. */
 struct str missing_reason(const struct import *import, struct str name);
 
-/* import_walk.c: carries one directive over, by its rule or unchanged. */
-void carry_directive(struct import *import, const struct scope *scope, const struct nginx_directive *directive);
+/* import_walk.c: translates one directive, by its rule or unchanged. */
+void translate_directive(struct import *import, const struct scope *scope, const struct nginx_directive *directive);
 /* Carries over everything in the block to `map`. */
-void carry_scope(struct import *import, const struct scope *outer, enum conf_scope kind,
-                 const struct nginx_directive *block, struct yaml_builder *map);
+void translate_scope(struct import *import, const struct scope *outer, enum conf_scope kind,
+                     const struct nginx_directive *block, struct yaml_builder *map);
 
 /* import_output.c: adds a note for the directive. */
-void import_add_note(struct import *import, enum import_verdict verdict, const struct nginx_directive *directive,
+void import_add_note(struct import *import, enum import_note_kind kind, const struct nginx_directive *directive,
                      const char *why, ...)
     PRINTF_LIKE(4, 5);
 /* Adds the directive to `map` as a comment. */
 void import_comment_out(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive);
 /* import_comment_out, with a note, and with a placeholder if needed (add_loss_placeholder). */
-void import_leave_out(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive,
-                      const char *why, ...)
+void import_omit(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive,
+                 const char *why, ...)
     PRINTF_LIKE(4, 5);
 /*
  * Adds the note of a directive that is not carried over, and a placeholder in the scope of `map` if needed
@@ -113,41 +113,41 @@ struct str word_path(struct import *import, struct str directory, struct str wor
 bool word_has_capture(struct str word);
 bool word_has_variable(struct str word, struct str name);
 
-/* import_carry.c: rules for single directives. */
-import_carry carry_own, carry_needless, carry_refused, carry_path, carry_alias, carry_conf_path, carry_raw,
-carry_text, carry_limit, carry_autoindex, carry_first_time,
-    carry_last_time, carry_http_version, carry_rewrite, carry_pass, carry_grpc_pass, carry_protocols, carry_ssl, carry_names,
-    carry_set_header, carry_lifted;
+/* import_directive.c: rules for single directives. */
+import_translation translate_unchanged, omit_unneeded, omit_unsupported, translate_path, translate_alias,
+    translate_conf_path, translate_word, translate_text, translate_limit, translate_autoindex, translate_first_time,
+    translate_last_time, translate_http_version, translate_rewrite, translate_pass, translate_grpc_pass,
+    translate_protocols, translate_ssl, translate_names, translate_set_header, translate_in_http;
 /* Adds the directive with this text in the form of its type, or a note if sluice has no directive of that name. */
 void import_add_value(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
                       struct str text);
-/* Leaves out a directive without a word. */
+/* True if the directive has a word; otherwise omits the directive. */
 bool import_has_word(struct import *import, const struct scope *scope, const struct nginx_directive *directive);
 /* import_logs.c */
-import_carry carry_log, carry_error_log;
+import_translation translate_log, translate_error_log;
 /* import_blocks.c: rules for blocks, and for directives that become blocks. */
-import_carry carry_block, carry_server, carry_location, carry_upstream, carry_map, carry_geo, carry_types,
-    carry_log_format, carry_cache_path;
+import_translation translate_block, translate_server, translate_location, translate_upstream, translate_map,
+    translate_geo, translate_types, translate_log_format, translate_cache_path;
 /* import_listen.c */
-import_carry carry_listen;
+import_translation translate_listen;
 /*
  * Records the settings of addresses before the servers of http are carried over: they apply to all servers of an
  * address.
  */
-void note_addresses(struct import *import, const struct nginx_directive *http);
+void record_addresses(struct import *import, const struct nginx_directive *http);
 /* import_access.c */
-import_carry carry_access;
+import_translation translate_access;
 /* "10.1.2.3/8" becomes "10.0.0.0/8"; other words are unchanged. */
 struct str word_range(struct import *import, struct str word);
 /* import_when.c */
-import_carry carry_if, carry_limit_except;
+import_translation translate_if, translate_limit_except;
 /* import_set.c: an `if` that only sets variables. True if maps can replace it. */
 bool becomes_set(struct import *import, const struct nginx_directive *directive);
-void carry_set_if(struct import *import, const struct scope *scope, const struct nginx_directive *directive);
+void translate_set_if(struct import *import, const struct scope *scope, const struct nginx_directive *directive);
 
 /*
  * import_order.c: analyses the directives that nginx runs in file order (set, if, rewrite, return, break);
- * unreachable ones are marked dead.
+ * unreachable ones are marked unreachable.
  */
 void check_order(struct import *import, const struct scope *scope);
 /* import_notes.c: notes directives that inner scopes do not inherit in nginx, but inherit here. */

@@ -14,7 +14,7 @@ bool is_script(const struct nginx_directive *directive)
            directive_is(directive, "return") || directive_is(directive, "break");
 }
 
-static bool fits_always(struct str pattern)
+static bool always_matches(struct str pattern)
 {
     static const char *const patterns[] = {"^",     ".*",     "^.*",   "^.*$",    "(.*)",    "^(.*)$",
                                            "^(.*)", "^/",     "^/.*$", "^/(.*)",  "^/(.*)$", "/(.*)",
@@ -34,11 +34,11 @@ bool rewrite_ends(const struct nginx_directive *rewrite)
                                                            str_starts(rewrite->words[1], STR("$scheme"))));
 }
 
-struct nginx_directive *find_live(const struct nginx_directive *block, const char *name)
+struct nginx_directive *find_reachable(const struct nginx_directive *block, const char *name)
 {
     struct nginx_directive *child = block->first;
 
-    while (child && (child->dead || !directive_is(child, name)))
+    while (child && (child->unreachable || !directive_is(child, name)))
         child = child->next;
     return child;
 }
@@ -48,7 +48,7 @@ bool body_ends(const struct nginx_directive *body)
     for (const struct nginx_directive *child = body->first; child; child = child->next) {
         if (directive_is(child, "return") || directive_is(child, "break") ||
             (directive_is(child, "rewrite") && child->count >= 2 && rewrite_ends(child) &&
-             fits_always(child->words[0])))
+             always_matches(child->words[0])))
             return true;
     }
     return false;
@@ -78,7 +78,7 @@ bool conditions_below(const struct nginx_directive *block)
 {
     for (const struct nginx_directive *child = block->first; child; child = child->next) {
         if (directive_is(child, "location") &&
-            (find_live(child, "if") || find_live(child, "limit_except") || conditions_below(child)))
+            (find_reachable(child, "if") || find_reachable(child, "limit_except") || conditions_below(child)))
             return true;
     }
     return false;
@@ -102,7 +102,7 @@ bool tests_path(const struct nginx_directive *directive)
 const struct nginx_directive *rewrite_before(const struct scope *scope,
                                              const struct nginx_directive *directive)
 {
-    const struct nginx_directive *rewrite = find_live(scope->block, "rewrite");
+    const struct nginx_directive *rewrite = find_reachable(scope->block, "rewrite");
 
     for (const struct nginx_directive *child = rewrite; child; child = child->next) {
         if (child == directive)

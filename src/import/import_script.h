@@ -11,8 +11,8 @@
 bool directive_is(const struct nginx_directive *directive, const char *name);
 /* True for set, if, rewrite, return and break. */
 bool is_script(const struct nginx_directive *directive);
-/* The first directive of that name that is not marked dead; NULL: none. */
-struct nginx_directive *find_live(const struct nginx_directive *block, const char *name);
+/* The first directive of that name that is not marked unreachable; NULL: none. */
+struct nginx_directive *find_reachable(const struct nginx_directive *block, const char *name);
 
 /* True if a matching rewrite ends the sequence. */
 bool rewrite_ends(const struct nginx_directive *rewrite);

@@ -100,12 +100,12 @@ bool becomes_set(struct import *import, const struct nginx_directive *directive)
     size_t count;
     bool negated;
 
-    return own_directive(import, STR("map"), SCOPE_HTTP) && only_sets(directive) &&
+    return find_sluice_directive(import, STR("map"), SCOPE_HTTP) && only_sets(directive) &&
            condition_words(import, directive, &words, &count) &&
            condition_keys(import, words, count, keys, &negated);
 }
 
-void carry_set_if(struct import *import, const struct scope *scope, const struct nginx_directive *directive)
+void translate_set_if(struct import *import, const struct scope *scope, const struct nginx_directive *directive)
 {
     struct str keys[2];
     struct str *words;

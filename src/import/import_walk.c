@@ -4,36 +4,36 @@
 #include "import/import_scope.h"
 
 /* Handles a directive without a rule and without a directive of the same name in this scope. */
-static void carry_unknown(struct import *import, const struct scope *scope,
-                          const struct nginx_directive *directive)
+static void translate_unknown(struct import *import, const struct scope *scope,
+                              const struct nginx_directive *directive)
 {
-    const struct directive *elsewhere = own_directive(import, directive->name, ~0u);
+    const struct directive *elsewhere = find_sluice_directive(import, directive->name, ~0u);
     struct str why = missing_reason(import, directive->name);
 
     if (str_equal(directive->name, STR("include")))
-        import_leave_out(import, scope->map, directive, "the file does not exist");
+        import_omit(import, scope->map, directive, "the file does not exist");
     else if (elsewhere)
-        import_leave_out(import, scope->map, directive, "in sluice it is not allowed in %s",
-                         conf_scope_name(scope->kind));
+        import_omit(import, scope->map, directive, "in sluice it is not allowed in %s",
+                    conf_scope_name(scope->kind));
     else if (why.data)
-        import_leave_out(import, scope->map, directive, STR_FMT, STR_ARG(why));
+        import_omit(import, scope->map, directive, STR_FMT, STR_ARG(why));
     else
-        import_leave_out(import, scope->map, directive, "sluice has no directive of that name");
+        import_omit(import, scope->map, directive, "sluice has no directive of that name");
 }
 
-void carry_directive(struct import *import, const struct scope *scope,
-                     const struct nginx_directive *directive)
+void translate_directive(struct import *import, const struct scope *scope,
+                         const struct nginx_directive *directive)
 {
     const struct rule *rule = rule_find(import, directive->name, scope->kind);
 
-    if (directive->dead)
+    if (directive->unreachable)
         return;
     if (rule)
-        rule->carry(import, scope, directive, rule);
-    else if (own_directive(import, directive->name, scope->kind) && !directive->block)
-        carry_own(import, scope, directive, NULL);
+        rule->translate(import, scope, directive, rule);
+    else if (find_sluice_directive(import, directive->name, scope->kind) && !directive->block)
+        translate_unchanged(import, scope, directive, NULL);
     else
-        carry_unknown(import, scope, directive);
+        translate_unknown(import, scope, directive);
 }
 
 /* The order of output: plain directives, then conditions and groups of servers, then blocks. */
@@ -48,8 +48,8 @@ static unsigned directive_rank(const struct nginx_directive *directive)
     return 0;
 }
 
-void carry_scope(struct import *import, const struct scope *outer, enum conf_scope kind,
-                 const struct nginx_directive *block, struct yaml_builder *map)
+void translate_scope(struct import *import, const struct scope *outer, enum conf_scope kind,
+                     const struct nginx_directive *block, struct yaml_builder *map)
 {
     const struct scope scope = {.kind = kind,
                                 .outer = outer,
@@ -68,7 +68,7 @@ void carry_scope(struct import *import, const struct scope *outer, enum conf_sco
     for (unsigned turn = 0; turn < 4; turn++) {
         for (const struct nginx_directive *child = block->first; child; child = child->next) {
             if (directive_rank(child) == turn)
-                carry_directive(import, &scope, child);
+                translate_directive(import, &scope, child);
         }
     }
 }

@@ -29,12 +29,13 @@ static bool leaves_location(const struct nginx_directive *directive)
 static const char *unsafe_reason(const struct scope *scope, const struct nginx_directive *directive)
 {
     bool ends = body_ends(directive);
-    bool breaks = find_live(directive, "break") && !find_live(directive, "return") && !find_live(directive, "rewrite");
+    bool breaks = find_reachable(directive, "break") && !find_reachable(directive, "return") &&
+                  !find_reachable(directive, "rewrite");
 
     if (rewrite_before(scope, directive) && tests_path(directive))
         return "its condition depends on a rewrite above it, but when precedes rewrite";
     for (const struct nginx_directive *later = directive->next; later; later = later->next) {
-        if (later->dead || !is_script(later) || (later->sets && !find_live(directive, "set")))
+        if (later->unreachable || !is_script(later) || (later->sets && !find_reachable(directive, "set")))
             continue;
         if (directive_is(later, "if") && !ends)
             return "nginx also evaluates the next if, but when uses the first true condition: combine both in one "
@@ -65,7 +66,7 @@ static struct str condition_text(struct import *import, const struct nginx_direc
 static bool rewrites_below(const struct nginx_directive *block)
 {
     for (const struct nginx_directive *child = block->first; child; child = child->next) {
-        if (directive_is(child, "location") && (find_live(child, "rewrite") || rewrites_below(child)))
+        if (directive_is(child, "location") && (find_reachable(child, "rewrite") || rewrites_below(child)))
             return true;
     }
     return false;
@@ -75,69 +76,69 @@ static bool rewrites_below(const struct nginx_directive *block)
  * Carries over the body of the condition. An empty `rewrite` list disables the location's rewrites, which nginx would
  * not run before the return of the body.
  */
-static void carry_condition(struct import *import, const struct scope *scope,
-                            const struct nginx_directive *directive, const char *below, struct str condition)
+static void translate_condition(struct import *import, const struct scope *scope,
+                                const struct nginx_directive *directive, const char *below, struct str condition)
 {
     struct yaml_builder *conditions = yaml_builder_open(import->arena, scope->map, YAML_BUILDER_MAP, str_from(below));
     struct yaml_builder *body;
 
     if (yaml_builder_find(conditions, condition)) {
-        import_leave_out(import, conditions, directive, "duplicate condition: merge both");
+        import_omit(import, conditions, directive, "duplicate condition: merge both");
         return;
     }
     body = yaml_builder_add(import->arena, conditions, YAML_BUILDER_MAP, condition, directive);
-    if (str_equal(directive->name, STR("limit_except")) && find_live(scope->block, "rewrite"))
+    if (str_equal(directive->name, STR("limit_except")) && find_reachable(scope->block, "rewrite"))
         yaml_builder_add(import->arena, body, YAML_BUILDER_LIST, STR("rewrite"),
                          directive); /* nginx runs none for those methods */
-    if (find_live(directive, "return") && !find_live(directive, "rewrite")) {
-        if (rewrites_below(scope->block) || (scope->kind == SCOPE_LOCATION && find_live(scope->block, "rewrite")))
+    if (find_reachable(directive, "return") && !find_reachable(directive, "rewrite")) {
+        if (rewrites_below(scope->block) || (scope->kind == SCOPE_LOCATION && find_reachable(scope->block, "rewrite")))
             yaml_builder_add(import->arena, body, YAML_BUILDER_LIST, STR("rewrite"), directive);
     }
-    if (scope->kind != SCOPE_LOCATION && find_live(scope->block, "rewrite") &&
-        (find_live(directive, "return") || find_live(directive, "rewrite")))
+    if (scope->kind != SCOPE_LOCATION && find_reachable(scope->block, "rewrite") &&
+        (find_reachable(directive, "return") || find_reachable(directive, "rewrite")))
         import_add_note(import, IMPORT_CHANGED, directive, "in sluice rewrite of the server precedes it");
-    if (scope->kind == SCOPE_SERVER && find_live(directive, "return") && has_access_rules(scope))
+    if (scope->kind == SCOPE_SERVER && find_reachable(directive, "return") && has_access_rules(scope))
         import_add_note(import, IMPORT_CHANGED, directive,
                         "sluice checks access rules before return, nginx after it");
-    carry_scope(import, scope, SCOPE_LOCATION, directive, body);
+    translate_scope(import, scope, SCOPE_LOCATION, directive, body);
     if (rewrite_before(scope, directive))
         import_add_note(import, IMPORT_CHANGED, directive, "in sluice it is evaluated before the rewrite in line %u",
                         rewrite_before(scope, directive)->place.line);
     if (!body_ends(directive) && nginx_tree_find(scope->block, STR("try_files")))
         import_add_note(import, IMPORT_CHANGED, directive,
                         "nginx ignores try_files if this is true, sluice does not");
-    if (find_live(scope->block, "location") && scope->kind == SCOPE_LOCATION)
+    if (find_reachable(scope->block, "location") && scope->kind == SCOPE_LOCATION)
         import_add_note(import, IMPORT_CHANGED, directive, "in sluice it applies to inner locations, too");
 }
 
-void carry_if(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
-              const struct rule *rule)
+void translate_if(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                  const struct rule *rule)
 {
     const char *why = directive->sets ? NULL : unsafe_reason(scope, directive);
     struct str condition = why ? STR("") : condition_text(import, directive);
 
     if (why)
-        import_leave_out(import, scope->map, directive, "%s", why);
+        import_omit(import, scope->map, directive, "%s", why);
     else if (directive->sets)
-        carry_set_if(import, scope, directive);
+        translate_set_if(import, scope, directive);
     else if (!condition.data)
-        import_leave_out(import, scope->map, directive,
-                         "there is no such condition: $name, =, !=, ~, ~*, -f, -d and -e are");
+        import_omit(import, scope->map, directive,
+                    "there is no such condition: $name, =, !=, ~, ~*, -f, -d and -e are");
     else
-        carry_condition(import, scope, directive, "when", condition);
+        translate_condition(import, scope, directive, "when", condition);
 }
 
-void carry_limit_except(struct import *import, const struct scope *scope,
-                        const struct nginx_directive *directive, const struct rule *rule)
+void translate_limit_except(struct import *import, const struct scope *scope,
+                            const struct nginx_directive *directive, const struct rule *rule)
 {
     if (directive->count == 0) {
-        import_leave_out(import, scope->map, directive, "it has no method");
+        import_omit(import, scope->map, directive, "it has no method");
         return;
     }
-    carry_condition(import, scope, directive, "limit_except",
-                    words_join(import, directive->words, directive->count));
+    translate_condition(import, scope, directive, "limit_except",
+                        words_join(import, directive->words, directive->count));
     for (const struct scope *outer = scope; outer && outer->kind == SCOPE_LOCATION; outer = outer->outer) {
-        if (find_live(outer->block, "if")) {
+        if (find_reachable(outer->block, "if")) {
             import_add_note(import, IMPORT_CHANGED, directive, "in sluice no if is evaluated for the other methods");
             return;
         }

@@ -22,7 +22,7 @@ struct nginx_directive {
     struct str comments_below;      /* block: comments after its last directive */
     struct nginx_directive *first, *last; /* block: its directives */
     struct nginx_directive *next;
-    bool dead;                      /* set by the translation: unreachable */
+    bool unreachable;               /* set by the translation: unreachable */
     bool sets;                      /* set by the translation: an `if` that becomes maps and `set` (import_set.c) */
 };
 

@@ -194,7 +194,7 @@ static int scalar_print(struct printer *printer, struct str text)
 }
 
 /* Prints an omitted directive as a comment at its position, without the contents of its block. */
-static int left_out_print(struct printer *printer, const struct yaml_builder *builder, unsigned indent)
+static int omitted_print(struct printer *printer, const struct yaml_builder *builder, unsigned indent)
 {
     const struct nginx_directive *origin = builder->origin;
     int error = comments_print(printer, builder->comments_above, indent);
@@ -220,7 +220,7 @@ static const struct yaml_builder *only_child(const struct yaml_builder *list)
     const struct yaml_builder *only = NULL;
 
     for (const struct yaml_builder *child = list->first; child; child = child->next) {
-        if (only || child->left_out)
+        if (only || child->omitted)
             return NULL;
         only = child;
     }
@@ -229,7 +229,7 @@ static const struct yaml_builder *only_child(const struct yaml_builder *list)
 
 bool yaml_builder_has_output(const struct yaml_builder *builder)
 {
-    if (builder->left_out)
+    if (builder->omitted)
         return false;
     if (builder->kind == YAML_BUILDER_TEXT || builder->origin)
         return true;
@@ -336,8 +336,8 @@ static int children_print(struct printer *printer, struct yaml_builder *builder,
     int error = 0;
 
     for (struct yaml_builder *child = builder->first; child && error == 0; child = child->next) {
-        if (child->left_out) {
-            error = left_out_print(printer, child, indent);
+        if (child->omitted) {
+            error = omitted_print(printer, child, indent);
             continue;
         }
         if (!yaml_builder_has_output(child)) {
@@ -378,7 +378,7 @@ struct yaml_builder *yaml_builder_at(struct yaml_builder *root, unsigned line)
     for (struct yaml_builder *child = root->first; child; child = child->next) {
         struct yaml_builder *inner;
 
-        if (child->left_out || line < child->line || line > child->last_line)
+        if (child->omitted || line < child->line || line > child->last_line)
             continue;
         inner = yaml_builder_at(child, line);
         if (inner)

@@ -22,7 +22,7 @@ struct yaml_builder {
     size_t count, chain_count;      /* number of children, and of chains */
     const struct nginx_directive *origin; /* NULL: added by the import */
     unsigned scope;                 /* a map: its enum conf_scope; 0: none */
-    bool left_out;                  /* printed as a comment */
+    bool omitted;                   /* printed as a comment */
     unsigned line, last_line;       /* lines of the latest output, contents included */
 };
 

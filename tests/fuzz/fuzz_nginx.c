@@ -126,7 +126,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (error == 0 && is_utf8(text)) {
         check_printed(import);
         for (unsigned line = 1; line < 40; line += 3)
-            HOLDS(import_refuse(import, line, STR("because")) != -ENOMEM);
+            HOLDS(import_reject(import, line, STR("because")) != -ENOMEM);
         check_printed(import);
     }
     if (error == 0)

@@ -20,7 +20,7 @@ static void check_errors(void *owner, const struct configuration *configuration,
 
     for (unsigned i = 0; i < errors->count; i++) {
         const struct conf_error *error = &errors->items[i];
-        int result = error->warning ? 0 : import_refuse(hearing->import, error->mark.line, error->message);
+        int result = error->warning ? 0 : import_reject(hearing->import, error->mark.line, error->message);
 
         ck_assert_msg(result >= 0, "line %u: " STR_FMT, error->mark.line, STR_ARG(error->message));
         hearing->changed |= result == 1;
@@ -87,10 +87,10 @@ static void block_of(const char *yaml, const char *key, char *into, size_t size)
     "# It was not carried over, so requests get 503 here. Replace this placeholder.\n"
 
 /* The placeholder of a directive that was not carried over; in a server, and in a location of a server. */
-#define PLACEHOLDER_IN_LINE(line, text, kind, value)                                                                     \
+#define PLACEHOLDER_IN_LINE(line, text, kind, value)                                                         \
     "# /etc/nginx/nginx.conf:" line ": " text "\n" LOST "import_lost_" kind ": " value "\n"
 #define PLACEHOLDER(text, kind, value) PLACEHOLDER_IN_LINE("3", text, kind, value)
-#define INNER_PLACEHOLDER(text, kind, value)                                                                        \
+#define INNER_PLACEHOLDER(text, kind, value)                                                                 \
     "    # /etc/nginx/nginx.conf:3: " text "\n    " LOST "    import_lost_" kind ": " value "\n"
 
 static const struct {
@@ -229,7 +229,7 @@ static const struct {
      "never reached: line 3 ends the rewrite rules"},
     {"location / { return 204; deny all; }", "location:\n  /:\n    return: 204\n    deny: all\n",
      "sluice checks access rules before return"},
-    /* A directive that responds or restricts access is lost: the server responds with 503 while the placeholder is present. */
+    /* A directive that responds or restricts access is lost: the server responds with 503. */
     {"location / { root /app; uwsgi_pass unix:/x; }",
      "location:\n  /:\n" INNER_PLACEHOLDER("uwsgi_pass unix:/x", "handler",
                                     "uwsgi_pass") "    root: /app\n    # not carried over: uwsgi_pass unix:/x\n",

@@ -43,13 +43,13 @@ static void add_words(struct import *import, struct yaml_builder *map, const cha
 void import_add_value(struct import *import, const struct scope *scope,
                       const struct nginx_directive *directive, struct str text)
 {
-    const struct directive *own = own_directive(import, directive->name, scope->kind);
+    const struct directive *own = find_sluice_directive(import, directive->name, scope->kind);
 
     if (!own) {
         struct str why = missing_reason(import, directive->name);
 
-        import_leave_out(import, scope->map, directive, STR_FMT,
-                         STR_ARG(why.data ? why : STR("sluice has no directive of that name here")));
+        import_omit(import, scope->map, directive, STR_FMT,
+                    STR_ARG(why.data ? why : STR("sluice has no directive of that name here")));
         return;
     }
     switch (own->type) {
@@ -66,71 +66,71 @@ void import_add_value(struct import *import, const struct scope *scope,
     }
 }
 
-void carry_own(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
-               const struct rule *rule)
+void translate_unchanged(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                         const struct rule *rule)
 {
-    const struct directive *own = own_directive(import, directive->name, scope->kind);
+    const struct directive *own = find_sluice_directive(import, directive->name, scope->kind);
 
     import_add_value(import, scope, directive, own ? value_text(import, own, directive) : STR(""));
 }
 
-void carry_needless(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
-                    const struct rule *rule)
-{
-    if (own_directive(import, directive->name, scope->kind))
-        carry_own(import, scope, directive, rule);
-    else
-        import_add_note(import, IMPORT_NEEDLESS, directive, "%s", rule->text);
-}
-
-void carry_refused(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+void omit_unneeded(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
                    const struct rule *rule)
 {
-    import_leave_out(import, scope->map, directive, "%s", rule->text);
+    if (find_sluice_directive(import, directive->name, scope->kind))
+        translate_unchanged(import, scope, directive, rule);
+    else
+        import_add_note(import, IMPORT_UNNEEDED, directive, "%s", rule->text);
+}
+
+void omit_unsupported(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                      const struct rule *rule)
+{
+    import_omit(import, scope->map, directive, "%s", rule->text);
 }
 
 /* Carries over a header field. Fields that frame the message are not needed, since the server sets them itself. */
-void carry_set_header(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
-                      const struct rule *rule)
+void translate_set_header(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                          const struct rule *rule)
 {
     static const char *const framing[] = {"Content-Length", "Transfer-Encoding", "TE", "Expect", "Keep-Alive"};
 
     for (size_t i = 0; i < sizeof(framing) / sizeof(framing[0]); i++) {
         if (directive->count == 2 && str_equal_nocase(directive->words[0], str_from(framing[i]))) {
-            import_add_note(import, IMPORT_NEEDLESS, directive, "%s", rule->text);
+            import_add_note(import, IMPORT_UNNEEDED, directive, "%s", rule->text);
             return;
         }
     }
-    carry_own(import, scope, directive, rule);
+    translate_unchanged(import, scope, directive, rule);
 }
 
-/* True if the directive has a word; otherwise it is left out. */
+/* True if the directive has a word; otherwise omits the directive. */
 bool import_has_word(struct import *import, const struct scope *scope,
                      const struct nginx_directive *directive)
 {
     if (directive->count > 0)
         return true;
-    import_leave_out(import, scope->map, directive, "its value is missing");
+    import_omit(import, scope->map, directive, "its value is missing");
     return false;
 }
 
 /* Carries over a path without the words after it: directory levels, which sluice's temporary files do not have. */
-void carry_path(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
-                const struct rule *rule)
+void translate_path(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                    const struct rule *rule)
 {
     if (import_has_word(import, scope, directive))
         import_add_value(import, scope, directive,
                   word_path(import, import->prefix, word_variables(import, directive->words[0])));
 }
 
-void carry_alias(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
-                 const struct rule *rule)
+void translate_alias(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                     const struct rule *rule)
 {
     const struct nginx_directive *location = scope->block;
     struct str sign = location->count ? location->words[0] : STR("");
     struct str path = location->count ? location->words[location->count - 1] : STR("");
 
-    carry_path(import, scope, directive, rule);
+    translate_path(import, scope, directive, rule);
     if (str_starts(sign, STR("~")) || !str_ends(path, STR("/")) || directive->count != 1 ||
         str_ends(directive->words[0], STR("/")))
         return;
@@ -140,49 +140,49 @@ void carry_alias(struct import *import, const struct scope *scope, const struct 
                     STR_ARG(directive->words[0]), STR_ARG(path));
 }
 
-void carry_conf_path(struct import *import, const struct scope *scope,
-                     const struct nginx_directive *directive, const struct rule *rule)
+void translate_conf_path(struct import *import, const struct scope *scope,
+                         const struct nginx_directive *directive, const struct rule *rule)
 {
     if (!import_has_word(import, scope, directive))
         return;
     if (str_find(directive->words[0], '$') >= 0 || str_starts(directive->words[0], STR("engine:")) ||
         str_starts(directive->words[0], STR("data:")) || str_starts(directive->words[0], STR("store:")))
-        import_leave_out(import, scope->map, directive, "it takes the name of a file, which is read at the start");
+        import_omit(import, scope->map, directive, "it takes the name of a file, which is read at the start");
     else
         import_add_value(import, scope, directive, word_path(import, import->directory, directive->words[0]));
 }
 
-void carry_raw(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
-               const struct rule *rule)
+void translate_word(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                    const struct rule *rule)
 {
     if (import_has_word(import, scope, directive))
         import_add_value(import, scope, directive, directive->words[0]);
 }
 
 /* The text as one value, with its blanks. */
-void carry_text(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
-                const struct rule *rule)
+void translate_text(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                    const struct rule *rule)
 {
     if (import_has_word(import, scope, directive))
         import_add_value(import, scope, directive, word_variables(import, directive->words[0]));
 }
 
-void carry_limit(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
-                 const struct rule *rule)
+void translate_limit(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                     const struct rule *rule)
 {
     import->limits = true;
-    carry_own(import, scope, directive, rule);
+    translate_unchanged(import, scope, directive, rule);
 }
 
-void carry_autoindex(struct import *import, const struct scope *scope,
-                     const struct nginx_directive *directive, const struct rule *rule)
+void translate_autoindex(struct import *import, const struct scope *scope,
+                         const struct nginx_directive *directive, const struct rule *rule)
 {
     import->lists = true;
-    carry_own(import, scope, directive, rule);
+    translate_unchanged(import, scope, directive, rule);
 }
 
-void carry_first_time(struct import *import, const struct scope *scope,
-                      const struct nginx_directive *directive, const struct rule *rule)
+void translate_first_time(struct import *import, const struct scope *scope,
+                          const struct nginx_directive *directive, const struct rule *rule)
 {
     if (!import_has_word(import, scope, directive))
         return;
@@ -191,8 +191,8 @@ void carry_first_time(struct import *import, const struct scope *scope,
         import_add_note(import, IMPORT_CHANGED, directive, "%s", rule->text);
 }
 
-void carry_last_time(struct import *import, const struct scope *scope,
-                     const struct nginx_directive *directive, const struct rule *rule)
+void translate_last_time(struct import *import, const struct scope *scope,
+                         const struct nginx_directive *directive, const struct rule *rule)
 {
     struct str last;
     struct str text;
@@ -206,20 +206,20 @@ void carry_last_time(struct import *import, const struct scope *scope,
                               : words_print(import, STR_FMT " " STR_FMT, STR_ARG(text), STR_ARG(last)));
 }
 
-void carry_http_version(struct import *import, const struct scope *scope,
-                        const struct nginx_directive *directive, const struct rule *rule)
+void translate_http_version(struct import *import, const struct scope *scope,
+                            const struct nginx_directive *directive, const struct rule *rule)
 {
     if (directive->count > 0 && str_equal(directive->words[0], STR("2"))) {
         import_add_value(import, scope, directive, STR("\"2\""));
         return;
     }
-    import_add_note(import, IMPORT_NEEDLESS, directive,
+    import_add_note(import, IMPORT_UNNEEDED, directive,
                     "requests to servers use HTTP/1.1 and persistent connections");
 }
 
 /* The regular expression is unchanged. */
-void carry_rewrite(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
-                   const struct rule *rule)
+void translate_rewrite(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                       const struct rule *rule)
 {
     struct str text;
 
@@ -246,7 +246,7 @@ static void add_verify_off(struct import *import, const struct scope *scope, con
 {
     struct yaml_builder *verify;
 
-    if (scope_has(scope, str_from(name)) || !own_directive(import, str_from(name), scope->kind))
+    if (scope_has(scope, str_from(name)) || !find_sluice_directive(import, str_from(name), scope->kind))
         return;
     verify = import_put(import, scope->map, name, STR("off"), NULL);
     if (verify)
@@ -254,8 +254,8 @@ static void add_verify_off(struct import *import, const struct scope *scope, con
 }
 
 /* Carries over proxy_pass and fastcgi_pass; adds proxy_ssl_verify: off for https, as is nginx's default. */
-void carry_pass(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
-                const struct rule *rule)
+void translate_pass(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                    const struct rule *rule)
 {
     bool fastcgi = str_equal(directive->name, STR("fastcgi_pass"));
 
@@ -268,8 +268,8 @@ void carry_pass(struct import *import, const struct scope *scope, const struct n
         add_verify_off(import, scope, "proxy_ssl_verify");
 }
 
-void carry_grpc_pass(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
-                     const struct rule *rule)
+void translate_grpc_pass(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                         const struct rule *rule)
 {
     if (!import_has_word(import, scope, directive))
         return;
@@ -279,8 +279,8 @@ void carry_grpc_pass(struct import *import, const struct scope *scope, const str
 }
 
 /* Keeps TLSv1.2 and TLSv1.3. */
-void carry_protocols(struct import *import, const struct scope *scope,
-                     const struct nginx_directive *directive, const struct rule *rule)
+void translate_protocols(struct import *import, const struct scope *scope,
+                         const struct nginx_directive *directive, const struct rule *rule)
 {
     struct str text = STR("");
     size_t kept = 0;
@@ -293,7 +293,7 @@ void carry_protocols(struct import *import, const struct scope *scope,
                       : directive->words[i];
     }
     if (kept == 0) {
-        import_leave_out(import, scope->map, directive, "%s", rule->text);
+        import_omit(import, scope->map, directive, "%s", rule->text);
         return;
     }
     import_add_value(import, scope, directive, text);
@@ -301,29 +301,29 @@ void carry_protocols(struct import *import, const struct scope *scope,
         import_add_note(import, IMPORT_CHANGED, directive, "%s", rule->text);
 }
 
-/* `ssl on` becomes a word of listen: see carry_listen. */
-void carry_ssl(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
-               const struct rule *rule)
+/* `ssl on` becomes a word of listen: see translate_listen. */
+void translate_ssl(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                   const struct rule *rule)
 {
     if (scope->kind != SCOPE_SERVER)
-        import_leave_out(import, scope->map, directive, "write it after the port: listen: 443 ssl");
+        import_omit(import, scope->map, directive, "write it after the port: listen: 443 ssl");
 }
 
-void carry_names(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
-                 const struct rule *rule)
+void translate_names(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                     const struct rule *rule)
 {
     for (size_t i = 0; i < directive->count; i++) {
         if (str_starts(directive->words[i], STR("$"))) {
-            import_leave_out(import, scope->map, directive,
-                             "the name of the machine ($hostname) is not supported: write it out");
+            import_omit(import, scope->map, directive,
+                        "the name of the machine ($hostname) is not supported: write it out");
             return;
         }
     }
     import_add_value(import, scope, directive, words_join(import, directive->words, directive->count));
 }
 
-void carry_lifted(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
-                  const struct rule *rule)
+void translate_in_http(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
+                       const struct rule *rule)
 {
     const struct scope *http = scope;
 
@@ -332,9 +332,9 @@ void carry_lifted(struct import *import, const struct scope *scope, const struct
     if (!http)
         return;
     if (nginx_tree_find(http->block, directive->name) || yaml_builder_find(http->map, directive->name)) {
-        import_leave_out(import, scope->map, directive, "it applies to all servers in sluice, and is set already");
+        import_omit(import, scope->map, directive, "it applies to all servers in sluice, and is set already");
         return;
     }
-    carry_own(import, http, directive, rule);
+    translate_unchanged(import, http, directive, rule);
     import_add_note(import, IMPORT_CHANGED, directive, "in sluice it is set in http, for all servers");
 }
