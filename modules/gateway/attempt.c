@@ -184,7 +184,7 @@ static void send_request(struct gateway_request *p)
     gateway_set_timeout(p);
 }
 
-void gateway_has_room(void *user)
+void gateway_writable(void *user)
 {
     struct gateway_request *p = user;
 

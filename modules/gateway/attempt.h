@@ -28,7 +28,7 @@ void gateway_request_failed(struct gateway_request *p, int error);
 
 /* Callbacks of struct upstream_events. */
 void gateway_opened(void *user);
-void gateway_has_room(void *user);
+void gateway_writable(void *user);
 void gateway_lost(void *user, int error);
 
 #endif

@@ -199,7 +199,7 @@ enum outcome gateway_handler(struct exchange *x, const struct gateway_conf *own)
     static const struct upstream_events events = {.opened = gateway_opened,
                                                   .received = gateway_received,
                                                   .piped = gateway_piped,
-                                                  .room = gateway_has_room,
+                                                  .writable = gateway_writable,
                                                   .failed = gateway_lost};
     struct gateway_request *p = gateway_request_make(x);
     enum outcome outcome;

@@ -101,7 +101,7 @@ static size_t server_received(void *user, struct str bytes)
 }
 
 /* The upstream's wire has room again for the client's bytes. */
-static void server_has_room(void *user)
+static void server_writable(void *user)
 {
     struct tunnel *t = user;
 
@@ -119,7 +119,7 @@ static void server_failed(void *user, int error)
 }
 
 static const struct upstream_events server_events = {
-    .received = server_received, .room = server_has_room, .failed = server_failed};
+    .received = server_received, .writable = server_writable, .failed = server_failed};
 
 /* The client's session. */
 

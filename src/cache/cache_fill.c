@@ -157,9 +157,9 @@ static void write_done(struct op *op, int result)
     } else if (was_last) {
         publish_fill(fill);
     }
-    if (fill->must_wait && fill->room) {
+    if (fill->must_wait && fill->writable) {
         fill->must_wait = false;
-        fill->room(fill->owner);
+        fill->writable(fill->owner);
     }
     if (fill->ending && (was_last || fill->error))
         abandon_fill(fill); /* the file is complete, or it failed and is deleted */
@@ -222,7 +222,7 @@ bool cache_fill_must_wait(struct cache_fill *fill)
 
 static void fill_finish(struct cache_fill *fill)
 {
-    fill->room = NULL;
+    fill->writable = NULL;
     fill->ending = true;
     if (fill->in_flight)
         return;

@@ -91,7 +91,7 @@ struct cache_splice {
 
 /* A response being stored (cache_fill.c). */
 struct cache_fill {
-    void (*room)(void *owner);  /* called when cache_fill_must_wait is no longer true; set by the owner, may be NULL */
+    void (*writable)(void *owner);  /* called when cache_fill_must_wait is no longer true; set by the owner, may be NULL */
     void (*ended)(struct cache_fill *fill); /* called once, before the fill is freed; set by the owner, may be NULL */
     void *owner;
     struct cache_store *store;      /* from here on private */
@@ -126,7 +126,7 @@ void cache_fill_prepend(struct cache_fill *fill, struct cache_entry *entry, uint
 void cache_fill_append(struct cache_fill *fill, struct cache_entry *entry, uint64_t at, uint64_t length);
 /* Adds bytes of the body. If they cannot be stored, nothing of the response is stored; sending it is not affected. */
 void cache_fill_add(struct cache_fill *fill, struct str bytes);
-/* Returns true if LIMIT_CACHE_QUEUED bytes wait for the disk: the owner may pause adding until `room` is called. */
+/* Returns true if LIMIT_CACHE_QUEUED bytes wait for the disk: the owner may pause adding until `writable` is called. */
 bool cache_fill_must_wait(struct cache_fill *fill);
 /* The body is complete: stores it with this head. */
 void cache_fill_end(struct cache_fill *fill, struct str head);

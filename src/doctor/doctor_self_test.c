@@ -131,7 +131,7 @@ static size_t wire_received(struct wire *wire, struct str bytes)
     return bytes.length;
 }
 
-static void wire_has_room(struct wire *wire)
+static void wire_writable(struct wire *wire)
 {
     send_file(container_of(wire, struct stage, wire));
 }
@@ -157,7 +157,7 @@ static void too_late(struct op *op, int result)
 }
 
 static const struct wire_events events = {
-    .opened = wire_opened, .received = wire_received, .room = wire_has_room, .closed = wire_closed};
+    .opened = wire_opened, .received = wire_received, .writable = wire_writable, .closed = wire_closed};
 static const struct wire_settings settings = {
     .sendfile = true, .block_size = 65536, .record_size = LIMIT_RECORD_PLAINTEXT, .lingering_ms = 5000};
 

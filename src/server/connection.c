@@ -428,7 +428,7 @@ static void connection_timer_done(struct op *op, int result)
 }
 
 /* Called when the wire has sent output and has room again. Next: connection_pump. */
-static void connection_output_room(struct wire *wire)
+static void connection_writable(struct wire *wire)
 {
     connection_pump(connection_of(wire));
 }
@@ -467,7 +467,7 @@ static void connection_closed(struct wire *wire, enum wire_close_reason end)
 }
 
 #define EVENTS                                                                                               \
-    .opened = connection_handshake_done, .received = connection_receive, .room = connection_output_room,     \
+    .opened = connection_handshake_done, .received = connection_receive, .writable = connection_writable,    \
     .drained = connection_output_drained, .ending = connection_drain, .closed = connection_closed
 
 static const struct wire_events wire_events = {EVENTS};

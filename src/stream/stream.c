@@ -223,14 +223,14 @@ static void client_piped(struct wire *wire, size_t count)
     stream_flow_piped(&stream->up, count);
 }
 
-static void client_has_room(struct wire *wire)
+static void client_writable(struct wire *wire)
 {
     struct stream *stream = stream_of(wire);
 
     stream_record_activity(stream);
     if (stream->return_text.length > 0)
         send_text(stream);
-    stream_flow_room(&stream->down);
+    stream_flow_writable(&stream->down);
     if (stream->server)
         stream_end_if_complete(stream);
 }
@@ -252,7 +252,7 @@ static void client_closed(struct wire *wire, enum wire_close_reason how)
 }
 
 #define EVENTS                                                                                               \
-    .opened = client_opened, .received = client_received, .piped = client_piped, .room = client_has_room,    \
+    .opened = client_opened, .received = client_received, .piped = client_piped, .writable = client_writable, \
     .closed = client_closed
 
 static const struct wire_events client_events = {EVENTS};

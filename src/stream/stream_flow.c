@@ -128,10 +128,10 @@ size_t stream_flow_received(struct stream_flow *flow, struct str bytes)
 void stream_flow_piped(struct stream_flow *flow, size_t count)
 {
     flow->pipe_bytes = count;
-    stream_flow_room(flow);
+    stream_flow_writable(flow);
 }
 
-void stream_flow_room(struct stream_flow *flow)
+void stream_flow_writable(struct stream_flow *flow)
 {
     if (!flow->to || wire_room(flow->to) == 0)
         return;

@@ -27,7 +27,7 @@ void stream_flow_start(struct stream_flow *flow, struct wire *from, struct wire 
 size_t stream_flow_received(struct stream_flow *flow, struct str bytes);
 void stream_flow_piped(struct stream_flow *flow, size_t count);
 /* Called when `to` has room again. */
-void stream_flow_room(struct stream_flow *flow);
+void stream_flow_writable(struct stream_flow *flow);
 /*
  * Stops the flow before one of its wires is closed: releases the pipe. Accepts a flow that was never started. The
  * flow's memory must stay valid until stream_flow_idle.

@@ -116,12 +116,12 @@ static void server_piped(void *user, size_t count)
     stream_flow_piped(&stream->down, count);
 }
 
-static void server_has_room(void *user)
+static void server_writable(void *user)
 {
     struct stream *stream = user;
 
     stream_record_activity(stream);
-    stream_flow_room(&stream->up);
+    stream_flow_writable(&stream->up);
     stream_end_if_complete(stream);
 }
 
@@ -169,7 +169,7 @@ static const struct upstream_events server_events = {
     .opened = server_opened,
     .received = server_received,
     .piped = server_piped,
-    .room = server_has_room,
+    .writable = server_writable,
     .failed = server_failed,
 };
 

@@ -210,7 +210,7 @@ static size_t probe_received(void *user, struct str bytes)
     return bytes.length;
 }
 
-static void probe_has_room(void *user)
+static void probe_writable(void *user)
 {
     struct upstream_probe *probe = user;
 
@@ -227,7 +227,7 @@ static void probe_failed(void *user, int error)
 }
 
 static const struct upstream_events events = {
-    .opened = probe_opened, .received = probe_received, .room = probe_has_room, .failed = probe_failed};
+    .opened = probe_opened, .received = probe_received, .writable = probe_writable, .failed = probe_failed};
 
 static bool is_check_in_progress(const struct upstream_peer *peer)
 {

@@ -160,12 +160,12 @@ static void wire_piped(struct wire *wire, size_t count)
         connection->events->piped(connection->user, count);
 }
 
-static void wire_has_room(struct wire *wire)
+static void wire_writable(struct wire *wire)
 {
     struct upstream_connection *connection = upstream_connection_of(wire);
 
     if (has_user(connection))
-        connection->events->room(connection->user);
+        connection->events->writable(connection->user);
 }
 
 static void wire_closed(struct wire *wire, enum wire_close_reason end)
@@ -190,7 +190,7 @@ static const struct wire_events wire_events = {
     .opened = wire_opened,
     .received = wire_received,
     .piped = wire_piped,
-    .room = wire_has_room,
+    .writable = wire_writable,
     .closed = wire_closed,
 };
 
@@ -404,7 +404,7 @@ static void resume_woken_connections(struct op *op, int result)
         struct upstream_connection *connection = container_of(link, struct upstream_connection, woken);
 
         if (has_user(connection))
-            connection->events->room(connection->user);
+            connection->events->writable(connection->user);
     }
 }
 

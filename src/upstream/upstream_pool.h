@@ -60,8 +60,8 @@ struct upstream_events {
     size_t (*received)(void *user, struct str bytes);
     /* As in the wire. NULL if wire_receive_pipe is not used. */
     void (*piped)(void *user, size_t count);
-    /* The wire has room again, or upstream_wake was called. */
-    void (*room)(void *user);
+    /* The wire is writable again, or upstream_wake was called. */
+    void (*writable)(void *user);
     /* The connection failed: -ECONNREFUSED, -ETIMEDOUT, -ECONNRESET ... It must not be used any more. */
     void (*failed)(void *user, int error);
     /* The timeout has passed. NULL: the connection fails with -ETIMEDOUT. */
@@ -186,7 +186,7 @@ MUST_CHECK bool upstream_shared_keep_idle(struct upstream_connection *connection
 
 /* Sets the timeout: without another call in this time it fails with -ETIMEDOUT. 0: none. */
 void upstream_set_timeout(struct upstream_connection *connection, uint64_t timeout_ms);
-/* Calls `room` later, from the loop. */
+/* Calls `writable` later, from the loop. */
 void upstream_wake(struct upstream_connection *connection);
 /* Ends the use of the connection after a complete exchange; it is kept for reuse where that is possible. No event follows. */
 void upstream_release(struct upstream_connection *connection);

@@ -4,7 +4,7 @@
  *
  * Sending is pulled: while wire_room() > 0 the owner gives the next chunk, and wire_flush ends the round. Bytes are
  * copied at once and sealed when a record is full or on flush. A file span stays queued, and there is no room after
- * it, until it is read or sent. Then the event `room` follows.
+ * it, until it is read or sent. Then the event `writable` follows.
  */
 #ifndef WIRE_WIRE_H
 #define WIRE_WIRE_H
@@ -119,8 +119,8 @@ struct wire_events {
     size_t (*received)(struct wire *wire, struct str bytes);
     /* wire_receive_pipe: `count` bytes are in the pipe. May be NULL if that is not used. */
     void (*piped)(struct wire *wire, size_t count);
-    /* There is room again after there was none. The owner continues and flushes. */
-    void (*room)(struct wire *wire);
+    /* wire_room() > 0 again. The owner continues and flushes. */
+    void (*writable)(struct wire *wire);
     /*
      * All given bytes were sent, or lingering began: the owner restarts its timeout. Called from completions only.
      * May be NULL.
@@ -266,7 +266,7 @@ bool wire_has_no_input(const struct wire *wire);
  */
 void wire_watch(struct wire *wire);
 
-/* Bytes that may be given now; 0: wait for `room`. */
+/* Bytes that may be given now; 0: wait for `writable`. */
 size_t wire_room(const struct wire *wire);
 /* The kinds of chunk that the wire accepts now: bits of enum chunk_kind. */
 unsigned wire_accepts(const struct wire *wire);

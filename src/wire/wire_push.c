@@ -65,7 +65,7 @@ static void send_failed(struct wire *wire, int error)
 static void send_done(struct op *op, int result)
 {
     struct wire *wire = container_of(op, struct wire, send);
-    bool had_room;
+    bool was_writable;
 
     if (wire->state == WIRE_CLOSING) {
         wire_finish_close(wire);
@@ -75,10 +75,10 @@ static void send_done(struct op *op, int result)
         send_failed(wire, result);
         return;
     }
-    had_room = !wire->was_full && wire_room(wire) > 0;
+    was_writable = !wire->was_full && wire_room(wire) > 0;
     if (wire->blocks_in_flight > 0)
         remove_sent(wire);
-    wire_continue(wire, had_room);
+    wire_continue(wire, was_writable);
 }
 
 static bool is_ready(const struct output_block *block)
@@ -212,7 +212,7 @@ static void promote_or_continue(struct wire *wire)
         return;
     }
     wire_fill(wire);
-    /* The owner has flushed already: the last record of a span that was read at once is closed, and `room` follows. */
+    /* The owner has flushed already: the last record of a span that was read at once is closed; `writable` follows. */
     if (chunk_length(&wire->span) == 0 && wire->state != WIRE_CLOSING && wire_record_close(wire) < 0)
         wire_fail(wire, WIRE_CLOSE_ABORT);
     wire_push(wire);
@@ -300,7 +300,7 @@ void wire_flush(struct wire *wire)
         wire_push(wire);
 }
 
-void wire_continue(struct wire *wire, bool had_room)
+void wire_continue(struct wire *wire, bool was_writable)
 {
     wire_check_key_limit(wire);
     wire_push(wire);
@@ -309,8 +309,8 @@ void wire_continue(struct wire *wire, bool had_room)
     wire_push(wire);
     if (wire->state == WIRE_DRAINING && chunk_length(&wire->span) == 0)
         wire_flush(wire); /* the span was the last part, and the owner will not close the record */
-    if (!had_room && wire_room(wire) > 0)
-        wire->events->room(wire);
+    if (!was_writable && wire_room(wire) > 0)
+        wire->events->writable(wire);
     if (wire->events->drained && wire->state != WIRE_CLOSING && wire_drained(wire))
         wire->events->drained(wire);
 }

@@ -146,8 +146,8 @@ void wire_linger_receive(struct wire *wire);
 void wire_push(struct wire *wire);
 /* Reads the span into blocks and sends them, as far as there is room. */
 void wire_fill(struct wire *wire);
-/* After a send: fills, pushes, and calls `room` if there is room again. */
-void wire_continue(struct wire *wire, bool had_room);
+/* After a send: fills, pushes, and calls `writable` if there is room again. */
+void wire_continue(struct wire *wire, bool was_writable);
 
 /* wire_handshake.c */
 

@@ -85,7 +85,7 @@ static size_t block_room(const struct wire *wire, const struct output_block *blo
     return block->type || room < block->open ? 0 : room - block->open;
 }
 
-/* Control records go to the kernel without a completion, hence without `room`: they do not count. */
+/* Control records go to the kernel without a completion, hence without `writable`: they do not count. */
 static unsigned count_blocks(const struct wire *wire)
 {
     unsigned count = 0;

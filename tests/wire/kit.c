@@ -113,7 +113,7 @@ static size_t received(struct wire *wire, struct str bytes)
     return bytes.length;
 }
 
-static void room(struct wire *wire)
+static void writable(struct wire *wire)
 {
     kit_of(wire)->rooms++;
     kit_pump(kit_of(wire));
@@ -132,7 +132,7 @@ static void closed(struct wire *wire, enum wire_close_reason end)
 }
 
 static const struct wire_events events = {
-    .opened = opened, .received = received, .room = room, .ending = ending, .closed = closed};
+    .opened = opened, .received = received, .writable = writable, .ending = ending, .closed = closed};
 
 static struct tls_context *context_for(struct kit *kit)
 {

@@ -138,7 +138,7 @@ int cached_find_key(struct cached *cached, const struct headers *counting)
     return cached->key.data && cached->key.length <= LIMIT_CACHE_KEY ? 0 : -ENOTSUP;
 }
 
-static void fill_has_room(void *owner)
+static void fill_writable(void *owner)
 {
     gateway_read(owner);
 }
@@ -150,6 +150,6 @@ int cached_fill_begin(struct cached *cached, struct str key)
         return -ENOMEM;
     cached->fill_lock = 0;
     cached->base.fill->owner = cached->p;
-    cached->base.fill->room = fill_has_room;
+    cached->base.fill->writable = fill_writable;
     return 0;
 }

@@ -246,7 +246,7 @@ static size_t shared_received(void *user, struct str bytes)
     return bytes.length;
 }
 
-static void shared_has_room(void *user)
+static void shared_writable(void *user)
 {
     shared_run(user);
 }
@@ -287,7 +287,7 @@ static void shared_timed_out(void *user)
 static const struct upstream_events shared_events = {
     .opened = shared_opened,
     .received = shared_received,
-    .room = shared_has_room,
+    .writable = shared_writable,
     .failed = shared_failed,
     .timed_out = shared_timed_out,
 };

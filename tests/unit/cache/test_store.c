@@ -68,7 +68,7 @@ START_TEST(large_bodies_are_written_while_they_arrive)
     cache_fixture_open(&fixture);
     open_store();
     made = begin_fill("large");
-    made->room = relieved;
+    made->writable = relieved;
     reliefs = 0;
     for (unsigned i = 0; i < 100; i++) {
         memset(piece, (int)i, sizeof(piece));
