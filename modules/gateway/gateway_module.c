@@ -27,7 +27,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_PATH,
      .written = true,
      .offset = offsetof(struct gateway_module_conf, body_directory),
-     .fallback = "/var/tmp",
+     .default_value = "/var/tmp",
      .example = "client_body_temp_path: /var/cache/sluice",
      .help = "The directory of temporary files with request bodies. They are unnamed and disappear with their "
              "request. It is created as that of proxy_temp_path."},

@@ -29,7 +29,7 @@ struct geo {
     size_t count;
     struct group *groups; /* longest prefixes first */
     size_t group_count;
-    struct str fallback;
+    struct str default_value;
 };
 
 struct geo_conf {
@@ -73,7 +73,7 @@ static struct str find_range(const struct geo *geo, const struct cidr *address)
         if (found)
             return found->value;
     }
-    return geo->fallback;
+    return geo->default_value;
 }
 
 static void parse_bytes(struct cidr *out, sa_family_t family, const void *bytes, size_t length)
@@ -110,7 +110,7 @@ static struct str geo_eval(const void *subject, const void *source)
     struct str text = template_eval(geo->source, subject, geo->among->subject->values(subject)->arena);
     struct cidr address;
 
-    return of_text(text, &address) ? find_range(geo, &address) : geo->fallback;
+    return of_text(text, &address) ? find_range(geo, &address) : geo->default_value;
 }
 
 /* Returns the hint for an nginx parameter that is not supported. */
@@ -131,7 +131,7 @@ static int read_range(struct conf_reader *reader, const struct conf_pair *pair, 
     if (error < 0)
         return error;
     if (str_equal(pair->key->text, STR("default"))) {
-        geo->fallback = range->value;
+        geo->default_value = range->value;
         return 0;
     }
     if (cidr_parse(pair->key->text, &range->cidr) < 0 || range->cidr.family == AF_UNIX) {
@@ -185,7 +185,7 @@ static int read_geo(struct conf_reader *reader, const struct conf_pair *pair)
                    "geo takes a variable, and a map from ranges to values");
         return -EINVAL;
     }
-    geo->fallback = STR("");
+    geo->default_value = STR("");
     geo->ranges = arena_zalloc(reader->arena, pair->value->count + 1, sizeof(*geo->ranges));
     if (!geo->ranges)
         return -ENOMEM;

@@ -27,7 +27,7 @@ struct map {
     const struct template *source;
     struct lines exact, leading, trailing; /* sorted by key */
     struct lines patterns;                 /* in the order of the file */
-    const struct template *fallback;
+    const struct template *default_value;
     bool hostnames, uncached;
 };
 
@@ -93,7 +93,7 @@ static const struct template *find_value(const void *subject, const struct map *
         if (capture_match(map->patterns.items[i].pattern, subject, text) == 1)
             line = &map->patterns.items[i];
     }
-    return line ? line->value : map->fallback;
+    return line ? line->value : map->default_value;
 }
 
 /* Evaluates the map. Captures of its patterns are visible in its values only. */
@@ -160,7 +160,7 @@ static int read_line(struct conf_reader *reader, struct map *map, const struct c
     if (error < 0)
         return error;
     if (str_equal(key, STR("default")))
-        map->fallback = line.value;
+        map->default_value = line.value;
     else if (str_starts(key, STR("~")))
         error = add_pattern(reader, map, pair->key, &line);
     else

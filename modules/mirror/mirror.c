@@ -54,7 +54,7 @@ static const struct directive directives[] = {
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SWITCH,
      .offset = offsetof(struct mirror_conf, bodies),
-     .fallback = "on",
+     .default_value = "on",
      .example = "mirror_request_body: off",
      .help = "Whether the copies have the body. It is then read completely before the request is processed, into "
              "memory up to client_body_buffer_size, then into a file, regardless of proxy_request_buffering."},

@@ -60,7 +60,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_CHOICE,
      .offset = offsetof(struct otel_conf, context),
      .choices = contexts,
-     .fallback = "ignore",
+     .default_value = "ignore",
      .example = "otel_trace_context: propagate",
      .help = "W3C Trace Context. extract: read the trace from traceparent and tracestate of the request. inject: send "
              "upstream servers a traceparent with the span of this server, and none of the client's. propagate: both. "

@@ -36,7 +36,7 @@ int grpc_conf_check(void *conf, struct conf_reader *reader, const struct conf_no
      .scopes = SCOPE_SITE,                                                                                   \
      .type = DIRECTIVE_DURATION,                                                                             \
      .offset = AT(gateway.field),                                                                            \
-     .fallback = (ahead),                                                                                    \
+     .default_value = (ahead),                                                                               \
      .example = key ": 20s",                                                                                 \
      .help = (text)}
 #define FIELDS(key, field, text)                                                                             \
@@ -96,7 +96,7 @@ const struct directive grpc_directives[] = {
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SIZE,
      .offset = AT(gateway.buffer_size),
-     .fallback = "16k",
+     .default_value = "16k",
      .low = 1024,
      .high = LIMIT_REQUEST_HEAD,
      .example = "grpc_buffer_size: 32k",
@@ -106,7 +106,7 @@ const struct directive grpc_directives[] = {
      .type = DIRECTIVE_FLAGS,
      .offset = AT(gateway.next),
      .choices = gateway_next_words,
-     .fallback = "error timeout",
+     .default_value = "error timeout",
      .example = "grpc_next_upstream: [error, timeout, http_503]",
      .help = "Cases in which another server of the group is tried, as proxy_next_upstream. Requests of gRPC are POST "
              "requests: without non_idempotent only those that the server did not process are sent again."},
@@ -114,14 +114,14 @@ const struct directive grpc_directives[] = {
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_NUMBER,
      .offset = AT(gateway.next_tries),
-     .fallback = "0",
+     .default_value = "0",
      .example = "grpc_next_upstream_tries: 2",
      .help = "The maximum number of servers that are tried for one request; 0: all."},
     {.name = "grpc_intercept_errors",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SWITCH,
      .offset = AT(gateway.intercept_errors),
-     .fallback = "off",
+     .default_value = "off",
      .example = "grpc_intercept_errors: on",
      .help = "Responses with a status from 300 on that error_page lists are replaced by the error page."},
     UPSTREAM_SSL_ROWS("grpc", SCOPE_SITE, AT(gateway.ssl), AT(ssl_server_name), AT(ssl_session_reuse),

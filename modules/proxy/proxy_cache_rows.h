@@ -22,7 +22,7 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
              "inactive (10m): entries not used for this time are deleted; min_free: free space to leave on the disk. " \
              "manager_files (100), manager_threshold (200ms), manager_sleep (50ms): number of files and time of one step "              \
              "of loading and deleting, and the pause after it."},                                                      \
-    {.name = "proxy_cache", .scopes = SCOPE_SITE, .type = DIRECTIVE_TEXT, .offset = AT(gateway.cache.name), .fallback = "off",          \
+    {.name = "proxy_cache", .scopes = SCOPE_SITE, .type = DIRECTIVE_TEXT, .offset = AT(gateway.cache.name), .default_value = "off",     \
      .example = "proxy_cache: one",                                                                                    \
      .help = "The name of the cache for responses (its keys_zone), or off. RFC 9111 decides what is stored and when it "                \
              "is used."},                                                                                              \
@@ -38,15 +38,15 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
      .help = "The lifetime of responses with these statuses that state none themselves; a time alone: 200, 301 and 302. "               \
              "Without this directive, responses without a lifetime are not stored."},                                  \
     {.name = "proxy_cache_heuristic", .scopes = SCOPE_SITE, .type = DIRECTIVE_DURATION, .offset = AT(gateway.cache.heuristic_ms),       \
-     .fallback = "0", .high = 31536000000, .example = "proxy_cache_heuristic: 1d",                                     \
+     .default_value = "0", .high = 31536000000, .example = "proxy_cache_heuristic: 1d",                                \
      .help = "The maximum lifetime of a response for which neither its fields nor proxy_cache_valid state one, but which "              \
              "has Last-Modified: a tenth of the time since then (RFC 9111 4.2.2). 0: it is not stored."},              \
     {.name = "proxy_cache_targeted", .scopes = SCOPE_SITE, .type = DIRECTIVE_WORDS, .offset = AT(gateway.cache.targeted),               \
-     .fallback = "CDN-Cache-Control", .example = "proxy_cache_targeted: [Sluice-Cache-Control, CDN-Cache-Control]",    \
+     .default_value = "CDN-Cache-Control", .example = "proxy_cache_targeted: [Sluice-Cache-Control, CDN-Cache-Control]", \
      .help = "Targeted cache control fields (RFC 9213): the first one of a response that is a valid and non-empty "    \
              "dictionary replaces Cache-Control and Expires. []: none does."},                                         \
     {.name = "proxy_cache_methods", .scopes = SCOPE_SITE, .type = DIRECTIVE_FLAGS, .offset = AT(gateway.cache.methods),                 \
-     .choices = cache_methods, .fallback = "GET HEAD", .example = "proxy_cache_methods: GET HEAD POST",                \
+     .choices = cache_methods, .default_value = "GET HEAD", .example = "proxy_cache_methods: GET HEAD POST",           \
      .help = "Methods whose responses are stored; GET and HEAD always. POST needs a proxy_cache_key that distinguishes the "            \
              "requests: the default key does not contain the request body."},                                          \
     {.name = "proxy_cache_bypass", .scopes = SCOPE_SITE, .type = DIRECTIVE_TEMPLATES, .offset = AT(gateway.cache.bypass),               \
@@ -56,7 +56,7 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
      .example = "proxy_no_cache: $upstream_http_x_private",                                                            \
      .help = "If one of these is neither empty nor 0, the response is not stored."},                                   \
     {.name = "proxy_cache_min_uses", .scopes = SCOPE_SITE, .type = DIRECTIVE_NUMBER, .offset = AT(gateway.cache.min_uses),              \
-     .fallback = "1", .example = "proxy_cache_min_uses: 3", .low = 1, .high = 1000000,                                 \
+     .default_value = "1", .example = "proxy_cache_min_uses: 3", .low = 1, .high = 1000000,                            \
      .help = "The number of requests after which a response is stored."},                                              \
     {.name = "proxy_ignore_headers", .scopes = SCOPE_SITE, .type = DIRECTIVE_FLAGS, .offset = AT(gateway.cache.ignore),                 \
      .choices = gateway_ignored_headers, .example = "proxy_ignore_headers: [Cache-Control, Set-Cookie]",               \
@@ -64,35 +64,35 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
              "Set-Cookie here), for an internal redirect (X-Accel-Redirect), for proxy_buffering (X-Accel-Buffering), for "             \
              "limit_rate (X-Accel-Limit-Rate), for the charset of Content-Type (X-Accel-Charset)."},                   \
     {.name = "proxy_cache_use_stale", .scopes = SCOPE_SITE, .type = DIRECTIVE_FLAGS, .offset = AT(gateway.cache.use_stale),             \
-     .choices = cache_stale, .fallback = "off", .example = "proxy_cache_use_stale: [error, timeout, updating, http_502]",               \
+     .choices = cache_stale, .default_value = "off", .example = "proxy_cache_use_stale: [error, timeout, updating, http_502]",          \
      .help = "Cases in which a stale response is used: these failures of the upstream server, or (updating) while another "             \
              "request fetches it. Never if the response forbids it (must-revalidate, proxy-revalidate, s-maxage, "     \
              "no-cache); its own stale-while-revalidate and stale-if-error always apply. A response that has neither and "              \
              "was stale on arrival is used only after validation (proxy_cache_revalidate)."},                          \
     {.name = "proxy_cache_revalidate", .scopes = SCOPE_SITE, .type = DIRECTIVE_SWITCH, .offset = AT(gateway.cache.revalidate),          \
-     .fallback = "off", .example = "proxy_cache_revalidate: on",                                                       \
+     .default_value = "off", .example = "proxy_cache_revalidate: on",                                                  \
      .help = "Validate a stale response by a conditional request (If-None-Match, If-Modified-Since); 304 makes it fresh. A "            \
              "response that was stale on arrival is stored only with this directive on, and if it has ETag or "        \
              "Last-Modified."},                                                                                        \
-    {.name = "proxy_cache_lock", .scopes = SCOPE_SITE, .type = DIRECTIVE_SWITCH, .offset = AT(gateway.cache.lock), .fallback = "off",   \
+    {.name = "proxy_cache_lock", .scopes = SCOPE_SITE, .type = DIRECTIVE_SWITCH, .offset = AT(gateway.cache.lock), .default_value = "off", \
      .example = "proxy_cache_lock: on",                                                                                \
      .help = "Only one request of all workers fetches a missing response; the others wait for it."},                   \
     {.name = "proxy_cache_lock_timeout", .scopes = SCOPE_SITE, .type = DIRECTIVE_DURATION, .offset = AT(gateway.cache.lock_timeout_ms), \
-     .fallback = "5s", .example = "proxy_cache_lock_timeout: 10s",                                                     \
+     .default_value = "5s", .example = "proxy_cache_lock_timeout: 10s",                                                \
      .help = "How long requests wait for the one that fetches a missing response (proxy_cache_lock); then each is sent to "             \
              "the upstream server, and its response is not stored."},                                                  \
     {.name = "proxy_cache_lock_age", .scopes = SCOPE_SITE, .type = DIRECTIVE_DURATION, .offset = AT(gateway.cache.lock_age_ms),         \
-     .fallback = "5s", .example = "proxy_cache_lock_age: 10s", .low = 1,                                               \
+     .default_value = "5s", .example = "proxy_cache_lock_age: 10s", .low = 1,                                          \
      .help = "How long the request that fetches a missing response may take (proxy_cache_lock), before another one is sent "            \
              "as well."},                                                                                              \
     {.name = "proxy_cache_background_update", .scopes = SCOPE_SITE, .type = DIRECTIVE_SWITCH,                          \
-     .offset = AT(gateway.cache.background_update), .fallback = "off", .example = "proxy_cache_background_update: on", \
+     .offset = AT(gateway.cache.background_update), .default_value = "off", .example = "proxy_cache_background_update: on", \
      .help = "If a stale response may be used during an update, it is sent at once, and the update runs in the background."},           \
     {.name = "proxy_cache_obey_requests", .scopes = SCOPE_SITE, .type = DIRECTIVE_SWITCH, .offset = AT(gateway.cache.obey),             \
-     .fallback = "on", .example = "proxy_cache_obey_requests: off",                                                    \
+     .default_value = "on", .example = "proxy_cache_obey_requests: off",                                               \
      .help = "Whether Cache-Control of a request is respected (no-cache, no-store, max-age, min-fresh, max-stale, "    \
              "only-if-cached)."},                                                                                      \
-    {.name = "slice", .scopes = SCOPE_SITE, .type = DIRECTIVE_SIZE, .offset = AT(gateway.cache.slice), .fallback = "0",                 \
+    {.name = "slice", .scopes = SCOPE_SITE, .type = DIRECTIVE_SIZE, .offset = AT(gateway.cache.slice), .default_value = "0",            \
      .example = "slice: 1m",                                                                                           \
      .help = "The size of the slices in which large responses are fetched and stored, each by a range request, when they "              \
              "are needed; responses are assembled from them. 0: no slices. For a server without range support, or without "             \
@@ -105,14 +105,14 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
              "requested unchanged, and its response is not stored; for another range the whole response is fetched. 0: "                \
              "every range. Not needed with slice."},                                                                   \
     {.name = "proxy_cache_partial", .scopes = SCOPE_SITE, .type = DIRECTIVE_SWITCH, .offset = AT(gateway.cache.partial),                \
-     .fallback = "off", .example = "proxy_cache_partial: on",                                                          \
+     .default_value = "off", .example = "proxy_cache_partial: on",                                                     \
      .help = "Whether incomplete responses are stored (RFC 9111 3.3): a range that is not stored is requested unchanged (with "         \
              "proxy_cache_max_range_offset, from that byte on) and its 206 is stored; of an interrupted 200 the beginning is "          \
              "stored. One contiguous span per response, with a strong ETag, or a Last-Modified a minute older than "   \
              "Date. Ranges inside it are hits; bytes missing on one side are requested with If-Range "                 \
              "and stored with it ($upstream_cache_status: PARTIAL). No effect with slice, proxy_method and proxy_set_body."},           \
     {.name = "proxy_cache_convert_head", .scopes = SCOPE_SITE, .type = DIRECTIVE_SWITCH, .offset = AT(gateway.cache.convert_head),      \
-     .fallback = "on", .example = "proxy_cache_convert_head: off",                                                     \
+     .default_value = "on", .example = "proxy_cache_convert_head: off",                                                \
      .help = "Whether HEAD for a response that is not stored is sent to the upstream server as GET, and the response " \
              "stored. HEAD is answered once a body of up to 64 KiB is stored, and earlier if the body is longer. off: it is "            \
              "sent as HEAD and not stored. A response stored by GET answers HEAD in either case."},                    \

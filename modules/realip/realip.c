@@ -38,7 +38,7 @@ static const struct directive directives[] = {
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_TEXT,
      .offset = offsetof(struct realip_conf, header),
-     .fallback = "X-Real-IP",
+     .default_value = "X-Real-IP",
      .example = "real_ip_header: X-Forwarded-For",
      .help = "The source of the client's address from trusted proxies: a header field (X-Real-IP, X-Forwarded-For, "
              "Forwarded or another), or proxy_protocol."},
@@ -46,7 +46,7 @@ static const struct directive directives[] = {
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SWITCH,
      .offset = offsetof(struct realip_conf, recursive),
-     .fallback = "off",
+     .default_value = "off",
      .example = "real_ip_recursive: on",
      .help = "Use the last address of a list that is not trusted, instead of the last one."},
     {0},

@@ -85,7 +85,7 @@ static const struct directive directives[] = {
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SWITCH,
      .offset = AT(required),
-     .fallback = "off",
+     .default_value = "off",
      .example = "secure_link_required: on",
      .help = "Answer URLs without a valid signature with 403, and expired ones with 410. It is one of the checks "
              "of satisfy."},

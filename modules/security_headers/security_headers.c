@@ -76,7 +76,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_CHOICE,
      .choices = presets,
      .offset = offsetof(struct security_conf, preset),
-     .fallback = "off",
+     .default_value = "off",
      .example = "security_headers: strict",
      .help = "A set of header fields for all responses, including errors: on sends nosniff, permits frames of the "
              "same origin only, and sends only the origin in Referer to other origins; strict adds a "

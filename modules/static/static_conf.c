@@ -81,7 +81,7 @@ const struct directive static_directives[] = {
      .line = true,
      .type = DIRECTIVE_TEMPLATES,
      .offset = AT(index),
-     .fallback = "index.html",
+     .default_value = "index.html",
      .example = "index: [index.html, index.htm]",
      .help = "The index files of a directory: the first one that exists is sent; the last may be a path that begins "
              "with a "
@@ -91,7 +91,7 @@ const struct directive static_directives[] = {
      .type = DIRECTIVE_CHOICE,
      .choices = etags,
      .offset = AT(etag),
-     .fallback = "on",
+     .default_value = "on",
      .example = "etag: hash",
      .help = "Send a strong ETag: computed from the file's time and size (on and mtime are the same), or from its "
              "contents (hash), which is equal on different machines and builds. For hash a file is read once, and "
@@ -101,7 +101,7 @@ const struct directive static_directives[] = {
      .type = DIRECTIVE_CHOICE,
      .choices = modifieds,
      .offset = AT(if_modified_since),
-     .fallback = "exact",
+     .default_value = "exact",
      .example = "if_modified_since: before",
      .help = "The condition for a 304 to If-Modified-Since. exact: it equals the file's time; before: it is not "
              "earlier than the file's time; off: never."},
@@ -110,7 +110,7 @@ const struct directive static_directives[] = {
      .type = DIRECTIVE_NUMBER,
      .high = LIMIT_RANGES,
      .offset = AT(max_ranges),
-     .fallback = "100",
+     .default_value = "100",
      .example = "max_ranges: 10",
      .help = "The maximum number of ranges in a request; if a request has more, Range is ignored; 0: Range is always "
              "ignored."},
@@ -134,7 +134,7 @@ const struct directive static_directives[] = {
      .type = DIRECTIVE_CHOICE,
      .choices = gzip_statics,
      .offset = AT(gzip_static),
-     .fallback = "off",
+     .default_value = "off",
      .example = "gzip_static: on",
      .help = "As precompressed for .gz only, after the codings in precompressed; always: also for clients that do "
              "not accept it."},

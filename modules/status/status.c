@@ -46,7 +46,7 @@ static const struct directive directives[] = {
      .merge = MERGE_NONE,
      .offset = offsetof(struct status_conf, status_format),
      .choices = choices,
-     .fallback = "off",
+     .default_value = "off",
      .example = "status: on",
      .help =
          "Answer with the counters of all workers: as Prometheus text, as JSON, as an HTML page, or (on) by ?format= "
@@ -57,7 +57,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_SWITCH,
      .merge = MERGE_NONE,
      .offset = offsetof(struct status_conf, nginx),
-     .fallback = "off",
+     .default_value = "off",
      .example = "stub_status: on",
      .help = "Answer with nginx's counters of connections and requests, in the format of nginx's stub_status."},
     {0},

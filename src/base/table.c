@@ -16,13 +16,13 @@ static uint64_t hash_key[2];
 
 __attribute__((constructor)) static void hash_key_generate(void)
 {
-    const void *fallback;
+    const void *random_bytes;
 
     if (getrandom(hash_key, sizeof(hash_key), GRND_NONBLOCK) == (ssize_t)sizeof(hash_key))
         return;
-    fallback = (const void *)getauxval(AT_RANDOM);
-    if (fallback)
-        memcpy(hash_key, fallback, sizeof(hash_key));
+    random_bytes = (const void *)getauxval(AT_RANDOM);
+    if (random_bytes)
+        memcpy(hash_key, random_bytes, sizeof(hash_key));
 }
 
 struct siphash {

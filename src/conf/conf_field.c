@@ -230,17 +230,17 @@ int field_read(struct conf_reader *reader, const struct directive *directive, co
 }
 
 /* Defaults are written as in the file: "[...]" and "{...}" are parsed as YAML, anything else is one scalar. */
-static const struct conf_node *fallback_node(struct conf_reader *reader, const struct directive *directive)
+static const struct conf_node *default_node(struct conf_reader *reader, const struct directive *directive)
 {
-    struct str text = str_from(directive->fallback);
+    struct str text = str_from(directive->default_value);
     struct conf_node *node;
 
     if (text.length && (text.data[0] == '[' || text.data[0] == '{')) {
-        struct str source = arena_printf(reader->arena, "fallback: %s", directive->fallback);
+        struct str source = arena_printf(reader->arena, "default_value: %s", directive->default_value);
 
         node = source.data ? conf_tree_parse(reader->arena, str_from(directive->name), source, reader->errors)
                            : NULL;
-        return node ? conf_map_get(node, STR("fallback")) : NULL;
+        return node ? conf_map_get(node, STR("default_value")) : NULL;
     }
     node = arena_zalloc(reader->arena, 1, sizeof(*node));
     if (node)
@@ -248,22 +248,22 @@ static const struct conf_node *fallback_node(struct conf_reader *reader, const s
     return node;
 }
 
-int field_fallback(struct conf_reader *reader, const struct directive *directive, void *field)
+int field_set_default(struct conf_reader *reader, const struct directive *directive, void *field)
 {
     const struct conf_node *node;
 
     if (directive->type == DIRECTIVE_BLOCK) {
         for (const struct directive *child = directive->children; child->name; child++) {
-            int error = field_fallback(reader, child, (char *)field + child->offset);
+            int error = field_set_default(reader, child, (char *)field + child->offset);
 
             if (error < 0)
                 return error;
         }
         return 0;
     }
-    if (!directive->fallback)
+    if (!directive->default_value)
         return 0;
-    node = fallback_node(reader, directive);
+    node = default_node(reader, directive);
     return node ? field_read(reader, directive, node, field) : -ENOMEM;
 }
 
@@ -308,7 +308,7 @@ int conf_read_block(struct conf_reader *reader, const struct conf_node *node,
     if (node->kind != CONF_MAP)
         return value_refuse_kind(reader, node, "a mapping");
     for (const struct directive *child = children; child->name; child++) {
-        int error = field_fallback(reader, child, (char *)out + child->offset);
+        int error = field_set_default(reader, child, (char *)out + child->offset);
 
         if (error < 0)
             return error;

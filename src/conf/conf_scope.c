@@ -73,13 +73,13 @@ static bool is_group_allowed(const struct conf_group *group, enum conf_scope sco
     return false;
 }
 
-static int fallbacks_read(struct scope_reader *scope, const struct conf_group *group, void *conf)
+static int set_defaults(struct scope_reader *scope, const struct conf_group *group, void *conf)
 {
     for (size_t i = 0; group->directives && group->directives[i].name; i++) {
         const struct directive *directive = &group->directives[i];
 
         if (!directive->ignored &&
-            field_fallback(scope->reader, directive, (char *)conf + directive->offset) == -ENOMEM)
+            field_set_default(scope->reader, directive, (char *)conf + directive->offset) == -ENOMEM)
             return -ENOMEM;
     }
     return 0;
@@ -102,7 +102,7 @@ static int own_fields_reset(struct scope_reader *scope, const struct conf_group 
             memset(conf + directive->offset, 0, field_size(directive));
         }
         scope->values->set[slot][i / 64] &= ~(1ull << (i % 64));
-        if (field_fallback(scope->reader, directive, conf + directive->offset) == -ENOMEM)
+        if (field_set_default(scope->reader, directive, conf + directive->offset) == -ENOMEM)
             return -ENOMEM;
     }
     return 0;
@@ -125,7 +125,7 @@ static int group_start(struct scope_reader *scope, size_t slot)
     if (!values->values[slot] || !values->set[slot])
         return -ENOMEM;
     if (!outer)
-        return fallbacks_read(scope, group, values->values[slot]);
+        return set_defaults(scope, group, values->values[slot]);
     memcpy(values->values[slot], outer->values[slot], group->size);
     memcpy(values->set[slot], outer->set[slot], words * sizeof(uint64_t));
     return own_fields_reset(scope, group, slot);

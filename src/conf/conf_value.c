@@ -15,8 +15,8 @@ static struct str example_hint(struct conf_reader *reader)
         return conf_hint(reader->errors, "write %s: on, or off", directive->name);
     if (directive && directive->example)
         return conf_hint(reader->errors, "for example %s", directive->example);
-    if (directive && directive->fallback && *directive->fallback)
-        return conf_hint(reader->errors, "for example %s: %s", directive->name, directive->fallback);
+    if (directive && directive->default_value && *directive->default_value)
+        return conf_hint(reader->errors, "for example %s: %s", directive->name, directive->default_value);
     return STR("");
 }
 

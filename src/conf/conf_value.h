@@ -27,7 +27,7 @@ int choice_refuse(struct conf_reader *reader, const struct conf_node *node, cons
 MUST_CHECK int field_read(struct conf_reader *reader, const struct directive *directive, const struct conf_node *node,
                           void *field);
 /* Sets the field to the default, if there is one. */
-MUST_CHECK int field_fallback(struct conf_reader *reader, const struct directive *directive, void *field);
+MUST_CHECK int field_set_default(struct conf_reader *reader, const struct directive *directive, void *field);
 /* The size of a field in bytes. */
 size_t field_size(const struct directive *directive);
 

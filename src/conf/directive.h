@@ -79,7 +79,7 @@ struct directive {
     enum directive_type type;
     enum directive_merge merge;
     size_t offset;
-    const char *fallback;           /* default value in YAML; NULL: none (the field stays zero) */
+    const char *default_value;      /* default value in YAML; NULL: none (the field stays zero) */
     const char *help;               /* one line */
     const char *syntax;             /* CUSTOM and REPEAT: the syntax in the notation of nginx's documentation */
     const char *example;            /* an example in YAML, for the reference; NULL: name and default */

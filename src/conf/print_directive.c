@@ -94,7 +94,7 @@ const char *inheritance_text(const struct directive *directive)
 
 int example_print(const struct directive *directive, struct buffer *out)
 {
-    const char *value = directive->type == DIRECTIVE_SWITCH ? "on" : directive->fallback;
+    const char *value = directive->type == DIRECTIVE_SWITCH ? "on" : directive->default_value;
 
     if (directive->example)
         return buffer_printf(out, "%s", directive->example);

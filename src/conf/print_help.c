@@ -20,7 +20,7 @@ static int directive_help(const struct directive *directive, struct buffer *out)
         error = value_print(directive, "", out);
     if (error == 0)
         error = buffer_printf(out, "\n  default   %s\n  inherits  %s\n  example   ",
-                              directive->fallback && *directive->fallback ? directive->fallback : "none",
+                              directive->default_value && *directive->default_value ? directive->default_value : "none",
                               inheritance_text(directive));
     if (error == 0)
         error = example_print(directive, out);

@@ -111,8 +111,8 @@ static int reference_entry(const struct conf_schema *schema, const struct direct
         error = buffer_append(out, STR(". Value: "));
     if (error == 0)
         error = value_print(directive, "`", out);
-    if (error == 0 && directive->fallback && *directive->fallback)
-        error = buffer_printf(out, ". Default: `%s`", directive->fallback);
+    if (error == 0 && directive->default_value && *directive->default_value)
+        error = buffer_printf(out, ". Default: `%s`", directive->default_value);
     if (error == 0 && directive->scopes & ~(unsigned)(SCOPE_MAIN | SCOPE_EVENTS))
         error = buffer_printf(out, ". Inheritance: %s", inheritance_text(directive));
     if (error == 0)

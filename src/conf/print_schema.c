@@ -196,8 +196,8 @@ static void print_directive(struct json *json, const struct directive *directive
     json_key(json, directive->name);
     json_open(json);
     json_pair(json, "description", directive->help);
-    if (directive->fallback)
-        json_pair(json, "default", directive->fallback);
+    if (directive->default_value)
+        json_pair(json, "default", directive->default_value);
     print_type(json, directive);
     json_close(json);
 }

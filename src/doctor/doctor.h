@@ -55,8 +55,8 @@ extern const struct host host_here;
  * none.
  */
 bool host_line(const struct host *host, const char *path, const char *start, char *into, size_t size);
-/* Returns the number at the beginning of a file, or `fallback`. */
-long long host_number(const struct host *host, const char *path, long long fallback);
+/* Returns the number at the beginning of a file, or `default_value`. */
+long long host_number(const struct host *host, const char *path, long long default_value);
 /* True if access(2) permits `access_mode` for the file. */
 bool host_has(const struct host *host, const char *path, int access_mode);
 

@@ -37,13 +37,13 @@ bool host_line(const struct host *host, const char *path, const char *start, cha
     return found;
 }
 
-long long host_number(const struct host *host, const char *path, long long fallback)
+long long host_number(const struct host *host, const char *path, long long default_value)
 {
     char text[64];
     char *end = text;
     long long number = host_line(host, path, "", text, sizeof(text)) ? strtoll(text, &end, 10) : 0;
 
-    return end == text ? fallback : number;
+    return end == text ? default_value : number;
 }
 
 bool host_has(const struct host *host, const char *path, int access_mode)

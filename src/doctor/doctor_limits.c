@@ -79,7 +79,7 @@ static uint64_t default_connections(void)
 
     while (row->name && strcmp(row->name, "worker_connections") != 0)
         row++;
-    return row->name && str_to_u64(str_from(row->fallback), &connections) == 0 ? connections : 0;
+    return row->name && str_to_u64(str_from(row->default_value), &connections) == 0 ? connections : 0;
 }
 
 /* Parses "Max open files   1024   20000   files": soft and hard; "unlimited" is UINT64_MAX. False: not found. */

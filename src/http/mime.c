@@ -15,7 +15,7 @@ struct str mime_lookup(const struct mime *mime, struct str path)
 {
     const struct str *type = mime_find(mime, path);
 
-    return type ? *type : mime->fallback;
+    return type ? *type : mime->default_type;
 }
 
 static bool starts_nocase(struct str s, struct str prefix)

@@ -8,7 +8,7 @@
 
 struct mime {
     struct table by_extension;      /* case-insensitive; values are `const struct str *` */
-    struct str fallback;            /* default_type */
+    struct str default_type;        /* default_type */
 };
 
 /* The type of a path by its last extension, ignoring case; NULL: none. */

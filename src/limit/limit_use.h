@@ -36,7 +36,7 @@ struct limit_refusal {
      .offset = (at) + offsetof(struct limit_refusal, status),                                                \
      .low = 400,                                                                                             \
      .high = 599,                                                                                            \
-     .fallback = "429",                                                                                      \
+     .default_value = "429",                                                                                 \
      .example = directive "_status: 503",                                                                    \
      .help = (status_help)},                                                                                 \
     {.name = directive "_log_level",                                                                         \
@@ -44,14 +44,14 @@ struct limit_refusal {
      .type = DIRECTIVE_CHOICE,                                                                               \
      .offset = (at) + offsetof(struct limit_refusal, log_level),                                             \
      .choices = limit_levels,                                                                                \
-     .fallback = "error",                                                                                    \
+     .default_value = "error",                                                                               \
      .example = directive "_log_level: notice",                                                              \
      .help = (log_level_help)},                                                                              \
     {.name = directive "_dry_run",                                                                           \
      .scopes = (where),                                                                                      \
      .type = DIRECTIVE_SWITCH,                                                                               \
      .offset = (at) + offsetof(struct limit_refusal, dry_run),                                               \
-     .fallback = "off",                                                                                      \
+     .default_value = "off",                                                                                 \
      .example = directive "_dry_run: on",                                                                    \
      .help = (dry_run_help)}
 

@@ -46,7 +46,7 @@ static const struct directive directives[] = {
      .scopes = BOTH,
      .type = DIRECTIVE_SWITCH,
      .offset = AT(on),
-     .fallback = "off",
+     .default_value = "off",
      .example = "proxy_ssl: on",
      .help = "Whether connections to servers use TLS."},
     UPSTREAM_SSL_ROWS("proxy", BOTH, AT(ssl), AT(server_name), AT(session_reuse), AT(name)),

@@ -227,9 +227,9 @@ int core_types_build(struct arena *arena, struct core_site *site)
     int error = 0;
 
     table_init(&site->mime.by_extension, true);
-    site->mime.fallback = complete_type(
+    site->mime.default_type = complete_type(
         arena, site, str_empty(site->default_type) ? STR("application/octet-stream") : site->default_type);
-    if (!site->mime.fallback.data)
+    if (!site->mime.default_type.data)
         error = -ENOMEM;
     if (error == 0 && !forget)
         error = add_built_in(arena, site);

@@ -20,7 +20,7 @@ static int make_types(struct load *load, struct core_site *site, const struct co
 {
     struct media_table *media;
 
-    if (outer && outer->mime.fallback.data && same_types(site, outer)) {
+    if (outer && outer->mime.default_type.data && same_types(site, outer)) {
         site->mime = outer->mime;
         return 0;
     }

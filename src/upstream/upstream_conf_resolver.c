@@ -22,8 +22,12 @@ static const struct directive keys[] = {
      .type = DIRECTIVE_DURATION,
      .offset = IN(valid_ms),
      .help = "The time for which answers are used, instead of the time to live of records."},
-    {.name = "ipv4", .type = DIRECTIVE_SWITCH, .offset = IN(ipv4), .fallback = "on", .help = "Query A records."},
-    {.name = "ipv6", .type = DIRECTIVE_SWITCH, .offset = IN(ipv6), .fallback = "on", .help = "Query AAAA records."},
+    {.name = "ipv4", .type = DIRECTIVE_SWITCH, .offset = IN(ipv4), .default_value = "on", .help = "Query A records."},
+    {.name = "ipv6",
+     .type = DIRECTIVE_SWITCH,
+     .offset = IN(ipv6),
+     .default_value = "on",
+     .help = "Query AAAA records."},
     {0},
 };
 

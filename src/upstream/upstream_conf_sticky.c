@@ -31,9 +31,9 @@ static const struct directive keys[] = {
     {.name = "httponly",
      .type = DIRECTIVE_SWITCH,
      .offset = IN(httponly),
-     .fallback = "off",
+     .default_value = "off",
      .help = "Adds HttpOnly: scripts cannot read the cookie."},
-    {.name = "secure", .type = DIRECTIVE_SWITCH, .offset = IN(secure), .fallback = "off", .help = "Adds Secure: "
+    {.name = "secure", .type = DIRECTIVE_SWITCH, .offset = IN(secure), .default_value = "off", .help = "Adds Secure: "
                                                                                                   "HTTPS only."},
     {.name = "samesite", .type = DIRECTIVE_CHOICE, .offset = IN(samesite), .choices = sites, .help = "The SameSite "
                                                                                                      "attribute."},

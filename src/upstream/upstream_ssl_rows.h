@@ -18,7 +18,7 @@ extern const char *const upstream_ssl_protocols[];
      .scopes = (where),                                                                                              \
      .type = DIRECTIVE_SWITCH,                                                                                       \
      .offset = (at_settings) + offsetof(struct tls_client_settings, verify),                                         \
-     .fallback = "on",                                                                                               \
+     .default_value = "on",                                                                                          \
      .example = prefix "_ssl_verify: off",                                                                           \
      .help = "Whether the certificate of a server must be trusted and match its name. Default: on."},                \
     {.name = prefix "_ssl_trusted_certificate",                                                                      \
@@ -45,7 +45,7 @@ extern const char *const upstream_ssl_protocols[];
      .type = DIRECTIVE_FLAGS,                                                                                        \
      .offset = (at_settings) + offsetof(struct tls_client_settings, protocols),                                      \
      .choices = upstream_ssl_protocols,                                                                              \
-     .fallback = "TLSv1.2 TLSv1.3",                                                                                  \
+     .default_value = "TLSv1.2 TLSv1.3",                                                                             \
      .example = prefix "_ssl_protocols: TLSv1.3",                                                                    \
      .help = "TLS versions for connections to upstream servers."},                                                   \
     {.name = prefix "_ssl_ciphers",                                                                                  \
@@ -58,7 +58,7 @@ extern const char *const upstream_ssl_protocols[];
      .scopes = (where),                                                                                              \
      .type = DIRECTIVE_NUMBER,                                                                                       \
      .offset = (at_settings) + offsetof(struct tls_client_settings, verify_depth),                                   \
-     .fallback = "0",                                                                                                \
+     .default_value = "0",                                                                                           \
      .high = 100,                                                                                                    \
      .example = prefix "_ssl_verify_depth: 2",                                                                       \
      .help = "The maximum number of certificates between the server's and a trusted one; 0: OpenSSL's own limit."},  \
@@ -66,14 +66,14 @@ extern const char *const upstream_ssl_protocols[];
      .scopes = (where),                                                                                              \
      .type = DIRECTIVE_SWITCH,                                                                                       \
      .offset = (at_server_name),                                                                                     \
-     .fallback = "on",                                                                                               \
+     .default_value = "on",                                                                                          \
      .example = prefix "_ssl_server_name: off",                                                                      \
      .help = "Whether the server name is sent by SNI. Default: on."},                                                \
     {.name = prefix "_ssl_session_reuse",                                                                            \
      .scopes = (where),                                                                                              \
      .type = DIRECTIVE_SWITCH,                                                                                       \
      .offset = (at_session_reuse),                                                                                   \
-     .fallback = "on",                                                                                               \
+     .default_value = "on",                                                                                          \
      .example = prefix "_ssl_session_reuse: off",                                                                    \
      .help = "Whether a connection resumes the TLS session of an earlier one, for a shorter handshake."},            \
     {.name = prefix "_ssl_name",                                                                                     \

@@ -23,7 +23,7 @@ START_TEST(type_follows_the_extension_of_the_path)
         {"/a.html/", "x/none"},
         {"/a.gz.", "x/none"},
     };
-    struct mime mime = {.fallback = STR("x/none")};
+    struct mime mime = {.default_type = STR("x/none")};
 
     table_init(&mime.by_extension, true);
     ck_assert_int_eq(table_set(&mime.by_extension, STR("html"), &html), 0);
