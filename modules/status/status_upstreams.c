@@ -4,6 +4,7 @@
 #include "status.h"
 
 #include "base/limits.h"
+#include "upstream/upstream_mode.h"
 
 #include <stddef.h>
 
@@ -28,13 +29,6 @@ static const struct row rows[] = {
     {"upstream_answer_seconds", "Time to the end of a response, in seconds", "gauge",
      "Recent response time of the server, to the end.", AT(total_us), true},
 };
-
-static const char *state_of(const struct upstream_shared *peer)
-{
-    if (shared_get(&peer->checked) == CHECKED_BAD)
-        return "unhealthy";
-    return shared_get(&peer->paused) ? "resting" : "up";
-}
 
 static const struct upstream_shared *next_peer(struct upstream_zone *zone, int *index)
 {
@@ -99,7 +93,7 @@ void status_upstreams_prometheus(struct status_page_text *page, struct upstream_
     for (int index = 0; (peer = next_peer(zone, &index)) != NULL;) {
         status_print(page, "sluice_upstream_state{");
         print_labels(page, peer);
-        status_print(page, ",state=\"%s\"} 1\n", state_of(peer));
+        status_print(page, ",state=\"%s\"} 1\n", upstream_state_name(peer));
     }
 }
 
@@ -116,7 +110,7 @@ void status_upstreams_json(struct status_page_text *page, struct upstream_zone *
         status_print_json(page, peer->group);
         status_print(page, "\", \"server\": \"");
         status_print_json(page, peer->name);
-        status_print(page, "\", \"state\": \"%s\"", state_of(peer));
+        status_print(page, "\", \"state\": \"%s\"", upstream_state_name(peer));
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
             status_print(page, ", \"%s\": ", rows[i].name + sizeof("upstream_") - 1);
             print_metric_value(page, peer, &rows[i]);
@@ -138,7 +132,7 @@ void status_upstreams_html(struct status_page_text *page, struct upstream_zone *
         status_print_html(page, peer->group);
         status_print(page, ": ");
         status_print_html(page, peer->name);
-        status_print(page, "<td>%s\n", state_of(peer));
+        status_print(page, "<td>%s\n", upstream_state_name(peer));
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
             status_print(page, "<tr><td>&emsp;%s<td>", rows[i].title);
             print_metric_value(page, peer, &rows[i]);

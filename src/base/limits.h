@@ -113,6 +113,7 @@
 
 /* control */
 #define LIMIT_CONTROL_RESPONSE      (16u * 1024 * 1024) /* bytes of a response of the control socket */
+#define LIMIT_CONTROL_REQUEST       (16 * 1024)     /* bytes of the body of a request to the control socket */
 #define LIMIT_CONTROL_MS            10000           /* longest wait of `sluice ctl` for the server */
 
 /* tls */

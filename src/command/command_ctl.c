@@ -167,12 +167,12 @@ static int print_commands(void)
     for (const struct ctl_verb *verb = ctl_verbs; verb->noun; verb++) {
         int width = printf("  %s%s%s", verb->noun, verb->verb ? " " : "", verb->verb ? verb->verb : "");
 
-        for (size_t i = 0; verb->arguments[i]; i++) {
+        for (size_t i = 0; verb->arguments[i].name; i++) {
             width += printf(" ");
-            for (const char *c = verb->arguments[i]; *c; c++)
+            for (const char *c = verb->arguments[i].name; *c; c++)
                 width += printf("%c", *c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
         }
-        printf("%*s%s\n", width < 40 ? 40 - width : 1, "", verb->help);
+        printf("%*s%s\n", width < 44 ? 44 - width : 2, "", verb->help);
     }
     return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -9,11 +9,20 @@
 
 enum { CTL_ARGUMENTS = 3 };
 
+/* A word after the command: a member of the request's JSON object. */
+struct ctl_argument {
+    const char *name;               /* NULL: there are no more */
+    bool number;                    /* a number, if the word is one; else a text */
+};
+
 /* One command: the words of the command line, and the request that they make. */
 struct ctl_verb {
     const char *noun;
-    const char *verb;               /* NULL: the noun alone, a GET */
-    const char *arguments[CTL_ARGUMENTS + 1]; /* names of the query parameters, in the order of the words */
+    const char *verb;               /* NULL: the noun alone */
+    const char *method;             /* NULL: GET */
+    const char *path;               /* NULL: /v1/NOUN */
+    const char *members;            /* further members of the JSON object: "\"state\": \"down\""; NULL: none */
+    struct ctl_argument arguments[CTL_ARGUMENTS + 1];
     const char *help;
 };
 

@@ -3,15 +3,25 @@
  */
 #include "command/ctl.h"
 
+#include "conf/template.h"
+
 #include <errno.h>
 #include <stdio.h>
 
 const struct ctl_verb ctl_verbs[] = {
-    {"workers", NULL, {NULL}, "the worker processes of all generations"},
-    {"upstreams", NULL, {NULL}, "the servers of all upstream groups"},
-    {"certificates", NULL, {NULL}, "the certificates in use, with the days left"},
-    {"configuration", NULL, {NULL}, "the configuration that runs: file, generation, since when"},
-    {NULL, NULL, {NULL}, NULL},
+    {.noun = "workers", .help = "the worker processes of all generations"},
+    {.noun = "upstreams", .help = "the servers of all upstream groups"},
+    {"upstreams", "down", "PATCH", NULL, "\"state\": \"down\"", {{"upstream"}, {"server"}},
+     "send a server of a group no requests"},
+    {"upstreams", "drain", "PATCH", NULL, "\"state\": \"draining\"", {{"upstream"}, {"server"}},
+     "send it only requests of its sticky sessions"},
+    {"upstreams", "up", "PATCH", NULL, "\"state\": \"up\"", {{"upstream"}, {"server"}},
+     "use it again, also after failures"},
+    {"upstreams", "weight", "PATCH", NULL, NULL, {{"upstream"}, {"server"}, {"weight", true}},
+     "change its share of the requests"},
+    {.noun = "certificates", .help = "the certificates in use, with the days left"},
+    {.noun = "configuration", .help = "the configuration that runs: file, generation, since when"},
+    {.noun = NULL},
 };
 
 /* The number of arguments of a command. */
@@ -19,7 +29,7 @@ static size_t argument_count(const struct ctl_verb *verb)
 {
     size_t count = 0;
 
-    while (verb->arguments[count])
+    while (verb->arguments[count].name)
         count++;
     return count;
 }
@@ -37,10 +47,17 @@ static bool noun_known(const char *noun)
 static const struct ctl_verb *find_verb(const char *noun, const char *word)
 {
     for (const struct ctl_verb *verb = ctl_verbs; verb->noun; verb++) {
-        if (strcmp(noun, verb->noun) == 0 && (verb->verb ? word && strcmp(word, verb->verb) == 0 : !word))
+        if (strcmp(noun, verb->noun) == 0 &&
+            (verb->verb ? word && strcmp(word, verb->verb) == 0 : !word || verb->arguments[0].name))
             return verb;
     }
     return NULL;
+}
+
+/* The number of words that name the command. */
+static size_t name_count(const struct ctl_verb *verb)
+{
+    return verb->verb ? 2 : 1;
 }
 
 const struct ctl_verb *ctl_find(char *const *words, size_t count, char *out_error, size_t error_size)
@@ -53,40 +70,63 @@ const struct ctl_verb *ctl_find(char *const *words, size_t count, char *out_erro
         snprintf(out_error, error_size, "ctl has no command \"%s\"; sluice ctl help lists them", words[0]);
     else if (!(verb = find_verb(words[0], count > 1 ? words[1] : NULL)))
         snprintf(out_error, error_size, "\"%s\" has no command \"%s\"; sluice ctl help lists them", words[0], words[1]);
-    else if (verb->verb && argument_count(verb) != count - 2)
-        snprintf(out_error, error_size, "\"%s %s\" takes %zu arguments, found %zu; sluice ctl help names them",
-                 words[0], words[1], argument_count(verb), count - 2);
+    else if (argument_count(verb) != count - name_count(verb))
+        snprintf(out_error, error_size, "\"%s%s%s\" takes %zu argument%s, found %zu; sluice ctl help names them",
+                 verb->noun, verb->verb ? " " : "", verb->verb ? verb->verb : "", argument_count(verb),
+                 argument_count(verb) == 1 ? "" : "s", count - name_count(verb));
     else
         return verb;
     return NULL;
 }
 
-/* Percent-encodes all but unreserved characters (RFC 3986 2.3). */
-static int append_encoded(struct buffer *out, const char *text)
+/* A number as the server reads it: the server refuses other words, as texts. */
+static bool is_number(struct str word)
 {
-    int error = 0;
+    uint64_t number;
 
-    for (; *text && error == 0; text++) {
-        char c = str_lower(*text);
-        bool unreserved = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || strchr("-._~", c);
+    return str_to_u64(word, &number) == 0 && (word.length == 1 || word.data[0] != '0');
+}
 
-        error = unreserved ? buffer_append(out, str_of(text, 1)) : buffer_printf(out, "%%%02X", (unsigned char)*text);
+static int append_argument(struct buffer *out, const struct ctl_argument *argument, struct str word)
+{
+    const char *quote = argument->number && is_number(word) ? "" : "\"";
+    int error = buffer_printf(out, "\"%s\": %s", argument->name, quote);
+
+    if (error == 0)
+        error = template_escape_json(out, word);
+    return error == 0 ? buffer_append(out, str_from(quote)) : error;
+}
+
+/* The JSON object of a command that changes something. */
+static int append_object(struct buffer *out, const struct ctl_verb *verb, char *const *words)
+{
+    int error = buffer_printf(out, "{%s", verb->members ? verb->members : "");
+
+    for (size_t i = 0; i < argument_count(verb) && error == 0; i++) {
+        if (i > 0 || verb->members)
+            error = buffer_append(out, STR(", "));
+        if (error == 0)
+            error = append_argument(out, &verb->arguments[i], str_from(words[name_count(verb) + i]));
     }
-    return error;
+    return error == 0 ? buffer_append(out, STR("}")) : error;
 }
 
 int ctl_request_print(const struct ctl_verb *verb, char *const *words, bool table, struct buffer *out)
 {
-    int error = buffer_printf(out, "%s /v1/%s%s%s?format=%s", verb->verb ? "POST" : "GET", verb->noun,
-                              verb->verb ? "/" : "", verb->verb ? verb->verb : "", table ? "table" : "json");
+    struct buffer object = {0};
+    int error = verb->method ? append_object(&object, verb, words) : 0;
 
-    for (size_t i = 0; i < argument_count(verb) && error == 0; i++) {
-        error = buffer_printf(out, "&%s=", verb->arguments[i]);
-        if (error == 0)
-            error = append_encoded(out, words[2 + i]);
-    }
     if (error == 0)
-        error = buffer_printf(out, " HTTP/1.0\r\n%s\r\n", verb->verb ? "Content-Length: 0\r\n" : "");
+        error = buffer_printf(out, "%s %s%s?format=%s HTTP/1.0\r\n", verb->method ? verb->method : "GET",
+                              verb->path ? verb->path : "/v1/", verb->path ? "" : verb->noun,
+                              table ? "table" : "json");
+    if (error == 0 && verb->method)
+        error = buffer_printf(out, "Content-Type: application/json\r\nContent-Length: %zu\r\n", object.length);
+    if (error == 0)
+        error = buffer_append(out, STR("\r\n"));
+    if (error == 0)
+        error = buffer_append(out, buffer_str(&object));
+    buffer_finish(&object);
     return error;
 }
 

@@ -8,17 +8,23 @@
 #include "http/pairs.h"
 #include "server/module.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static control_verb list_resources;
 
+extern const struct module module_control;
+
 static const struct control_resource resources[] = {
-    {"/v1", METHOD_GET, list_resources, "this list"},
-    {"/v1/workers", METHOD_GET, control_workers, "the worker processes of all generations"},
-    {"/v1/upstreams", METHOD_GET, control_upstreams, "the servers of all upstream groups"},
-    {"/v1/certificates", METHOD_GET, control_certificates, "the certificates in use, with the days left"},
-    {"/v1/configuration", METHOD_GET, control_configuration, "the configuration that runs"},
+    {"/v1", METHOD_GET, list_resources, NULL, "this list"},
+    {"/v1/workers", METHOD_GET, control_workers, NULL, "the worker processes of all generations"},
+    {"/v1/upstreams", METHOD_GET, control_upstreams, NULL, "the servers of all upstream groups"},
+    {"/v1/upstreams", METHOD_PATCH, control_upstreams_change, control_upstreams_fields,
+     "change the state or the weight of a server of a group"},
+    {"/v1/certificates", METHOD_GET, control_certificates, NULL, "the certificates in use, with the days left"},
+    {"/v1/configuration", METHOD_GET, control_configuration, NULL, "the configuration that runs"},
 };
 
 #define RESOURCES (sizeof(resources) / sizeof(resources[0]))
@@ -33,15 +39,48 @@ int control_fail(struct control_call *call, int status, const char *format, ...)
     return status;
 }
 
+static struct str method_name(enum method method)
+{
+    switch (method) {
+    case METHOD_POST:
+        return STR("POST");
+    case METHOD_PATCH:
+        return STR("PATCH");
+    case METHOD_DELETE:
+        return STR("DELETE");
+    case METHOD_HEAD:
+    case METHOD_PUT:
+    case METHOD_OPTIONS:
+    case METHOD_CONNECT:
+    case METHOD_TRACE:
+    case METHOD_OTHER:
+    case METHOD_GET:
+        break;
+    }
+    return STR("GET");
+}
+
+/* The names of fields, with commas. data NULL: none, or out of memory. */
+static struct str field_names(struct arena *arena, const struct control_field *fields)
+{
+    struct str names = {NULL, 0};
+
+    for (; fields && fields->name; fields++)
+        names = arena_printf(arena, STR_FMT "%s%s", STR_ARG(str_or_empty(names)), names.data ? ", " : "",
+                             fields->name);
+    return names;
+}
+
 static int list_resources(struct control_call *call)
 {
-    static const char *const columns[] = {"method", "path", "help", NULL};
+    static const char *const columns[] = {"method", "path", "fields", "help", NULL};
 
     report_begin(&call->report, "resources", columns);
     for (size_t i = 0; i < RESOURCES; i++) {
         report_row(&call->report);
-        report_text(&call->report, resources[i].method == METHOD_GET ? STR("GET") : STR("POST"));
+        report_text(&call->report, method_name(resources[i].method));
         report_text(&call->report, str_from(resources[i].path));
+        report_text(&call->report, field_names(&call->x->arena, resources[i].fields));
         report_text(&call->report, str_from(resources[i].help));
     }
     report_end(&call->report);
@@ -83,37 +122,143 @@ static int respond_error(struct control_call *call, int status)
     return report->error < 0 ? report->error : respond(call, status, buffer_str(&report->out));
 }
 
-static int refuse_method(struct control_call *call, const struct control_resource *resource)
+/* The methods of a path: "GET, HEAD, PATCH" for Allow, or "GET and PATCH". */
+static struct str methods_of(struct arena *arena, struct str path, bool allow)
 {
-    struct exchange *x = call->x;
-    bool get = resource->method == METHOD_GET;
+    struct str names = STR("");
 
-    if (headers_add(&x->response.headers, &x->arena, STR("Allow"), get ? STR("GET, HEAD") : STR("POST")) < 0)
-        return control_fail(call, 500, "out of memory");
-    return control_fail(call, 405, "%s takes %s", resource->path, get ? "GET" : "POST");
+    for (size_t i = 0; i < RESOURCES && names.data; i++) {
+        if (str_equal(path, str_from(resources[i].path)))
+            names = arena_printf(arena, STR_FMT "%s" STR_FMT "%s", STR_ARG(names),
+                                 str_empty(names) ? "" : allow ? ", " : " and ",
+                                 STR_ARG(method_name(resources[i].method)),
+                                 allow && resources[i].method == METHOD_GET ? ", HEAD" : "");
+    }
+    return names;
 }
 
-/* Returns the status of the response. */
-static int call_verb(struct control_call *call)
+static int refuse_method(struct control_call *call, struct str path)
+{
+    struct exchange *x = call->x;
+    struct str allowed = methods_of(&x->arena, path, true);
+
+    if (!allowed.data || headers_add(&x->response.headers, &x->arena, STR("Allow"), allowed) < 0)
+        return control_fail(call, 500, "out of memory");
+    return control_fail(call, 405, STR_FMT " takes " STR_FMT, STR_ARG(path),
+                        STR_ARG(methods_of(&x->arena, path, false)));
+}
+
+/* Sets the resource of the request. Returns 200 or the result of control_fail. */
+static int find_resource(struct control_call *call)
 {
     const struct request *request = &call->x->request;
     enum method method = request->method == METHOD_HEAD ? METHOD_GET : request->method;
+    bool found = false;
 
     for (size_t i = 0; i < RESOURCES; i++) {
         if (!str_equal(request->path, str_from(resources[i].path)))
             continue;
+        found = true;
         if (resources[i].method != method)
-            return refuse_method(call, &resources[i]);
-        return resources[i].verb(call);
+            continue;
+        call->resource = &resources[i];
+        return 200;
     }
-    return control_fail(call, 404, "there is no " STR_FMT "; GET /v1 lists the resources", STR_ARG(request->path));
+    return found ? refuse_method(call, request->path)
+                 : control_fail(call, 404, "there is no " STR_FMT "; GET /v1 lists the resources",
+                                STR_ARG(str_slice(request->path, 0, 128)));
+}
+
+/* Responds to a call whose verb, or one of the steps before it, returned `status`. */
+static enum outcome finish_call(struct control_call *call, int status)
+{
+    int error;
+
+    if (status == 200 && call->report.error < 0)
+        status = control_fail(call, 500, "out of memory, or more than %u bytes", LIMIT_CONTROL_RESPONSE);
+    error = status == 200 ? respond(call, status, buffer_str(&call->report.out)) : respond_error(call, status);
+    buffer_finish(&call->report.out);
+    return error < 0 ? exchange_error_response(call->x, 500) : OUTCOME_RESPONDED;
+}
+
+static int refuse_body(struct control_call *call, int status)
+{
+    return status == 413 ? control_fail(call, 413, "the body has more than %u bytes", LIMIT_CONTROL_REQUEST)
+                         : control_fail(call, status, "the body is incomplete or malformed");
+}
+
+/* Reads what has arrived. 200: complete; -EAGAIN; or the result of control_fail. */
+static int read_body(struct control_call *call)
+{
+    struct body *body = call->x->request.body;
+    struct chunk chunk;
+    int result;
+
+    while ((result = body->ops->next(body, CHUNK_BYTES, LIMIT_RECEIVE_BYTES, &chunk)) == 1) {
+        if (chunk.bytes.length > LIMIT_CONTROL_REQUEST - call->body_length)
+            return refuse_body(call, 413);
+        memcpy(call->body + call->body_length, chunk.bytes.data, chunk.bytes.length);
+        call->body_length += chunk.bytes.length;
+    }
+    return result == 0 ? 200 : result == -EAGAIN ? result : refuse_body(call, exchange_body_status(result));
+}
+
+/* Continues with the verb when the body is complete. */
+static enum outcome continue_call(struct control_call *call)
+{
+    int status = call->resource->fields ? read_body(call) : 200;
+
+    if (status == -EAGAIN)
+        return OUTCOME_PENDING;
+    if (status == 200 && call->resource->fields)
+        status = control_fields_read(call, str_of(call->body, call->body_length));
+    return finish_call(call, status == 200 ? call->resource->verb(call) : status);
+}
+
+static void wake_done(struct op *op, int result)
+{
+    struct control_call *call = container_of(op, struct control_call, wake);
+    struct exchange *x = call->x;
+    enum outcome outcome = OUTCOME_PENDING;
+
+    if (!x->cancelled && result != -ECANCELED)
+        outcome = result < 0 ? exchange_error_response(x, 503) : continue_call(call);
+    if (outcome != OUTCOME_PENDING)
+        exchange_resume(x, outcome);
+    exchange_release(x);
+}
+
+/* More of the body has arrived. Called inside the session, so the work is only queued. */
+static void body_arrived(void *owner)
+{
+    struct control_call *call = owner;
+
+    if (!op_idle(&call->wake))
+        return;
+    exchange_hold(call->x);
+    worker_timer(call->worker, &call->wake, 0);
+}
+
+/* Prepares to read a body. 200 or the result of control_fail. */
+static int begin_body(struct control_call *call)
+{
+    struct exchange *x = call->x;
+
+    if (exchange_limit_body(x, LIMIT_CONTROL_REQUEST) != 0)
+        return refuse_body(call, 413);
+    call->body = arena_alloc(&x->arena, LIMIT_CONTROL_REQUEST);
+    if (!call->body)
+        return control_fail(call, 500, "out of memory");
+    call->wake.done = wake_done;
+    x->request.body->wake = body_arrived;
+    x->request.body->owner = call;
+    return 200;
 }
 
 static enum outcome control_handler(struct exchange *x, const void *conf, void *state)
 {
-    struct control_call *call = arena_zalloc(&x->arena, 1, sizeof(*call));
+    struct control_call *call = exchange_state(x, &module_control, sizeof(*call));
     int status;
-    int error;
 
     if (!call)
         return exchange_error_response(x, 500);
@@ -121,17 +266,24 @@ static enum outcome control_handler(struct exchange *x, const void *conf, void *
     call->worker = exchange_worker(x);
     call->report.table = str_equal(query_find(x->request.query, STR("format")), STR("table"));
     call->report.out.max = LIMIT_CONTROL_RESPONSE;
-    status = call_verb(call);
-    if (status == 200 && call->report.error < 0)
-        status = control_fail(call, 500, "out of memory, or more than %u bytes", LIMIT_CONTROL_RESPONSE);
-    error = status == 200 ? respond(call, status, buffer_str(&call->report.out)) : respond_error(call, status);
-    buffer_finish(&call->report.out);
-    return error < 0 ? exchange_error_response(x, 500) : OUTCOME_RESPONDED;
+    status = find_resource(call);
+    if (status == 200 && call->resource->fields)
+        status = begin_body(call);
+    return status == 200 ? continue_call(call) : finish_call(call, status);
+}
+
+/* The client has gone before its body was complete. */
+static void control_cancel(struct exchange *x, void *state)
+{
+    struct control_call *call = exchange_state_found(x, &module_control);
+
+    worker_cancel(call->worker, &call->wake);
 }
 
 const struct module module_control = {
     .name = "control",
     .control = true,
     .handler = control_handler,
+    .cancel = control_cancel,
     .explain_mode = EXPLAIN_SKIP,
 };

@@ -9,12 +9,37 @@
 #include "http/exchange.h"
 #include "server/worker.h"
 
+enum { CONTROL_FIELDS_MAX = 8 };
+
+enum control_type { CONTROL_TEXT, CONTROL_NUMBER, CONTROL_SWITCH, CONTROL_CHOICE };
+
+/* A member of the JSON object that a request has as its body. A table of them ends with a row without a name. */
+struct control_field {
+    const char *name;
+    enum control_type type;
+    bool required;
+    uint64_t low, high;             /* of a number */
+    const char *const *choices;     /* of a choice; NULL-terminated */
+};
+
+/* The value of a field, by its index in the table. */
+struct control_value {
+    bool given;
+    struct str text;                /* in the arena */
+    uint64_t number;                /* of a switch: 0 or 1; of a choice: its index */
+};
+
 /* One request. In the arena of its exchange. */
 struct control_call {
     struct exchange *x;
     struct worker *worker;
+    const struct control_resource *resource;
+    struct control_value values[CONTROL_FIELDS_MAX];
     struct report report;           /* of a response with status 200 */
-    char error[256];                /* of any other status */
+    char error[1024];               /* of any other status */
+    char *body;                     /* in the arena, LIMIT_CONTROL_REQUEST bytes */
+    size_t body_length;
+    struct op wake;                 /* timer: more of the body has arrived */
 };
 
 /* Handles a request. Returns 200 with the report, or the result of control_fail. */
@@ -23,15 +48,29 @@ typedef int control_verb(struct control_call *call);
 /* One row of the API. */
 struct control_resource {
     const char *path;
-    enum method method;             /* METHOD_GET (HEAD, too) or METHOD_POST */
+    enum method method;             /* METHOD_GET stands for HEAD, too */
     control_verb *verb;
+    const struct control_field *fields; /* of its body; NULL: the body is not read */
     const char *help;               /* for GET /v1 */
 };
 
 /* Formats the message of an error. Returns `status`. */
 int control_fail(struct control_call *call, int status, const char *format, ...) PRINTF_LIKE(3, 4);
 
+/*
+ * control_fields.c: reads the values of the resource's fields from the body, a JSON object; an empty one has no members.
+ * 200, or the result of control_fail.
+ */
+int control_fields_read(struct control_call *call, struct str body);
+
+/* control_upstreams.c: the columns of a server of a group, and its row. */
+extern const char *const control_peer_columns[];
+void control_write_peer(struct report *report, const struct upstream_shared *peer);
+
 /* The verbs by subject: control_workers.c, control_upstreams.c, control_certificates.c, control_configuration.c. */
 control_verb control_workers, control_upstreams, control_certificates, control_configuration;
+/* control_upstreams_change.c */
+extern const struct control_field control_upstreams_fields[];
+control_verb control_upstreams_change;
 
 #endif

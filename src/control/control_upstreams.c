@@ -4,20 +4,18 @@
 #include "control/control.h"
 
 #include "base/limits.h"
+#include "upstream/upstream_mode.h"
 
-static struct str state_of(const struct upstream_shared *peer)
-{
-    if (shared_get(&peer->checked) == CHECKED_BAD)
-        return STR("unhealthy");
-    return shared_get(&peer->paused) ? STR("unavailable") : STR("up");
-}
+const char *const control_peer_columns[] = {"upstream", "server",   "state",     "weight",   "active",
+                                            "requests", "failures", "header_ms", "total_ms", NULL};
 
-static void write_peer(struct report *report, const struct upstream_shared *peer)
+void control_write_peer(struct report *report, const struct upstream_shared *peer)
 {
     report_row(report);
     report_text(report, str_of(peer->group, strnlen(peer->group, sizeof(peer->group))));
     report_text(report, str_of(peer->name, strnlen(peer->name, sizeof(peer->name))));
-    report_text(report, state_of(peer));
+    report_text(report, str_from(upstream_state_name(peer)));
+    report_number(report, shared_get(&peer->weight));
     report_number(report, shared_get(&peer->active));
     report_number(report, shared_get(&peer->requests));
     report_number(report, shared_get(&peer->failures));
@@ -27,16 +25,14 @@ static void write_peer(struct report *report, const struct upstream_shared *peer
 
 int control_upstreams(struct control_call *call)
 {
-    static const char *const columns[] = {"upstream", "server",    "state",    "active", "requests",
-                                          "failures", "header_ms", "total_ms", NULL};
     struct upstream_zone *zone = upstream_pool_zone(call->worker->upstreams);
 
-    report_begin(&call->report, "upstreams", columns);
+    report_begin(&call->report, "upstreams", control_peer_columns);
     for (int i = 0; zone && i < LIMIT_UPSTREAM_PEERS; i++) {
         const struct upstream_shared *peer = upstream_zone_at(zone, i);
 
         if (shared_get(&peer->holders) > 0)
-            write_peer(&call->report, peer);
+            control_write_peer(&call->report, peer);
     }
     report_end(&call->report);
     return 200;

@@ -24,7 +24,14 @@ static bool was_tried(const struct upstream_choice *choice, const struct upstrea
 
 static bool is_eligible(const struct upstream_peer *peer, const struct upstream_choice *choice, bool backup)
 {
-    return peer->backup == backup && !was_tried(choice, peer) && upstream_peer_available(peer);
+    return peer->backup == backup && !was_tried(choice, peer) && upstream_peer_available(peer, false);
+}
+
+/* True if it is the peer of the client's session, and available. */
+static bool is_bound(const struct upstream_peer *peer, const struct upstream_choice *choice)
+{
+    return str_equal(choice->route, str_from(peer->route)) && !was_tried(choice, peer) &&
+           upstream_peer_available(peer, true);
 }
 
 /* The load relative to the weight; for least_time multiplied by the response time. */
@@ -68,8 +75,8 @@ static struct upstream_peer *choose_round_robin(struct upstream_group *group, co
         weight = (int64_t)upstream_peer_weight(peer);
         peer->current_weight += weight;
         total += weight;
-        if (peer->effective_weight < peer->weight)
-            peer->effective_weight++;
+        if (peer->lost_weight > 0)
+            upstream_peer_regain_weight(peer);
         if (!best || peer->current_weight > best->current_weight)
             best = peer;
     }
@@ -111,14 +118,15 @@ static struct upstream_peer *random_by_weight(struct upstream_group *group, cons
 
     for (struct list *link = group->peers.next; link != &group->peers; link = link->next) {
         struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
+        uint64_t weight = shared_get(&peer->state->weight);
         uint64_t random_state = 0;
 
         if (peer == other || !is_eligible(peer, choice, backup))
             continue;
-        total += peer->weight;
+        total += weight;
         if (getrandom(&random_state, sizeof(random_state), GRND_NONBLOCK) < 0)
             random_state = group_now_ms(group) * 0x9e3779b97f4a7c15;
-        if (random_state % total < peer->weight)
+        if (random_state % total < weight)
             selected = peer;
     }
     return selected;
@@ -175,7 +183,7 @@ static struct upstream_peer *choose_by_key(struct upstream_group *group, const s
         if (!is_eligible(peer, choice, backup))
             continue;
         score = ((double)(upstream_hash(key, str_from(peer->name)) >> 11) + 0.5) / 9007199254740992.0;
-        score = (double)peer->weight / -log(score);
+        score = (double)shared_get(&peer->state->weight) / -log(score);
         if (!best || score > highest) {
             best = peer;
             highest = score;
@@ -221,7 +229,7 @@ static struct upstream_peer *choose_by_route(struct upstream_group *group, const
     for (struct list *link = group->peers.next; link != &group->peers; link = link->next) {
         struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
 
-        if (str_equal(choice->route, str_from(peer->route)) && is_eligible(peer, choice, peer->backup))
+        if (is_bound(peer, choice))
             return peer;
     }
     return NULL;
@@ -257,7 +265,7 @@ bool upstream_has_another(const struct upstream_group *group, const struct upstr
     for (const struct list *link = group->peers.next; link != &group->peers; link = link->next) {
         const struct upstream_peer *peer = container_of(link, const struct upstream_peer, link);
 
-        if (is_eligible(peer, choice, peer->backup))
+        if (is_eligible(peer, choice, peer->backup) || is_bound(peer, choice))
             return true;
     }
     return false;

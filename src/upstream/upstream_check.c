@@ -265,7 +265,7 @@ static void start_probe(struct upstream_peer *peer)
     struct upstream_tls tls = {.proxy_header = check->proxy_header};
     int error;
 
-    if (peer->retired || peer->server->down || is_check_in_progress(peer))
+    if (peer->retired || shared_get(&peer->state->mode) == UPSTREAM_DOWN || is_check_in_progress(peer))
         return;
     probe = calloc(1, sizeof(*probe));
     if (!probe || set_probe_tls(peer->group->pool, check, &tls) < 0) {

@@ -25,7 +25,7 @@ static const struct directive server_keys[] = {
      .default_value = "1",
      .low = 1,
      .high = 65535,
-     .help = "Its share of the requests."},
+     .help = "Its share of the requests; sluice ctl upstreams weight changes it while the server runs."},
     {.name = "max_conns",
      .type = DIRECTIVE_NUMBER,
      .offset = IN(max_conns),
@@ -65,7 +65,7 @@ static const struct directive server_keys[] = {
      .type = DIRECTIVE_SWITCH,
      .offset = IN(down),
      .default_value = "off",
-     .help = "The server is not used."},
+     .help = "The server is not used until sluice ctl upstreams up; a name is not resolved, and stays unused."},
     {0},
 };
 

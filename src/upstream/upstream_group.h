@@ -85,7 +85,7 @@ struct upstream_pool {
 
 /* upstream_peer.c: creates the peer of the group with that address. NULL when out of memory. */
 struct upstream_peer *upstream_peer_add(struct upstream_group *group, const struct upstream_server *server,
-                                        const struct listen_address *address);
+                                        const struct listen_address *address, uint64_t weight);
 /* Frees a peer that is in no list, and releases its state in the zone. */
 void upstream_peer_free(struct upstream_peer *peer);
 /* Frees a retired peer without connections. */
@@ -120,12 +120,17 @@ uint64_t upstream_hash(struct str key, struct str server);
 
 #define UPSTREAM_WEIGHT_UNIT 256
 
-/* False if the peer is retired, down, at max_conns, failed its health checks, or pauses after failures. */
-bool upstream_peer_available(const struct upstream_peer *peer);
+/*
+ * False if the peer is retired, down, at max_conns, failed its health checks, or pauses after failures; or if it is
+ * draining, unless the request belongs to one of its sticky sessions (`bound`).
+ */
+bool upstream_peer_available(const struct upstream_peer *peer, bool bound);
 /* Called before a request. False: the peer has failed, and it is still paused or another request retries it already. */
 bool upstream_peer_try(struct upstream_peer *peer);
 /* The current weight in UPSTREAM_WEIGHT_UNIT: reduced after failures and during slow_start. */
 uint64_t upstream_peer_weight(const struct upstream_peer *peer);
+/* Reduces lost_weight, after a selection among the group's peers. */
+void upstream_peer_regain_weight(struct upstream_peer *peer);
 /* The peer is available again: resets its failures, and begins slow_start. */
 void upstream_peer_recovered(struct upstream_peer *peer);
 /* Counts a new connection, or returns false if max_conns is reached; upstream_peer_release counts its end. */

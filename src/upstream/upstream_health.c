@@ -24,11 +24,13 @@ static bool is_paused(const struct upstream_peer *peer)
            u64_sub_sat(peer_now_ms(peer), shared_get(&peer->state->failed_ms)) < shared_get(&peer->state->pause_ms);
 }
 
-bool upstream_peer_available(const struct upstream_peer *peer)
+bool upstream_peer_available(const struct upstream_peer *peer, bool bound)
 {
     const struct upstream_server *server = peer->server;
+    uint64_t mode = shared_get(&peer->state->mode);
 
-    return !peer->retired && !server->down && shared_get(&peer->state->checked) != CHECKED_BAD &&
+    return !peer->retired && (mode == UPSTREAM_UP || (bound && mode == UPSTREAM_DRAINING)) &&
+           shared_get(&peer->state->checked) != CHECKED_BAD &&
            (server->max_conns == 0 || shared_get(&peer->state->active) < server->max_conns) && !is_paused(peer);
 }
 
@@ -47,7 +49,7 @@ bool upstream_peer_try(struct upstream_peer *peer)
 
 uint64_t upstream_peer_weight(const struct upstream_peer *peer)
 {
-    uint64_t whole = peer->effective_weight * UPSTREAM_WEIGHT_UNIT;
+    uint64_t whole = u64_sub_sat(shared_get(&peer->state->weight), peer->lost_weight) * UPSTREAM_WEIGHT_UNIT;
     uint64_t recovered_ms = shared_get(&peer->state->recovered_ms);
     uint64_t slow_ms = peer->server->slow_start_ms;
     uint64_t since_ms = u64_sub_sat(peer_now_ms(peer), recovered_ms);
@@ -56,6 +58,17 @@ uint64_t upstream_peer_weight(const struct upstream_peer *peer)
         return whole;
     whole = (uint64_t)((double)whole * (double)since_ms / (double)slow_ms);
     return whole > 0 ? whole : 1;
+}
+
+/* `sluice ctl` may have set a weight below the lost one. */
+void upstream_peer_regain_weight(struct upstream_peer *peer)
+{
+    uint64_t weight = shared_get(&peer->state->weight);
+
+    if (peer->lost_weight > weight)
+        peer->lost_weight = weight;
+    if (peer->lost_weight > 0)
+        peer->lost_weight--;
 }
 
 void upstream_peer_recovered(struct upstream_peer *peer)
@@ -87,6 +100,15 @@ static uint64_t longer_pause_ms(const struct upstream_peer *peer)
                                                                   : LIMIT_UPSTREAM_PAUSE_MS;
 }
 
+static void lose_weight(struct upstream_peer *peer)
+{
+    uint64_t weight = shared_get(&peer->state->weight);
+
+    peer->lost_weight += weight / peer->server->max_fails;
+    if (peer->lost_weight > weight)
+        peer->lost_weight = weight;
+}
+
 void upstream_peer_failed(struct upstream_peer *peer)
 {
     const struct upstream_server *server = peer->server;
@@ -102,11 +124,7 @@ void upstream_peer_failed(struct upstream_peer *peer)
     fails = shared_add(&state->fails, 1) + 1;
     if (server->max_fails == 0)
         return;
-    if (peer->effective_weight > 0) {
-        uint64_t loss = peer->weight / server->max_fails;
-
-        peer->effective_weight = loss < peer->effective_weight ? peer->effective_weight - loss : 0;
-    }
+    lose_weight(peer);
     if (fails <= server->max_fails || retrying) /* results of requests begun before the pause are ignored */
         shared_set(&state->failed_ms, now);
     if (fails == server->max_fails)

@@ -7,20 +7,27 @@
 #include <stdlib.h>
 
 /* Claims the shared state of the peer. Its key, of group and line, is the same in every worker. */
-static void claim_state(struct upstream_peer *peer)
+static void claim_state(struct upstream_peer *peer, uint64_t weight)
 {
     const struct upstream *upstream = peer->group->upstream;
     struct upstream_pool *pool = peer->group->pool;
     uint64_t line = (uint64_t)(peer->server - upstream->servers);
-    uint64_t key = upstream_hash(upstream->name, peer->server->text) + line;
+    const struct upstream_claim claim = {
+        .key = upstream_hash(upstream->name, peer->server->text) + line + ((uint64_t)upstream->user << 32),
+        .group = upstream->name,
+        .name = str_from(peer->name),
+        .weight = weight,
+        .down = peer->server->down};
 
     snprintf(peer->route, sizeof(peer->route), "%016llx",
              (unsigned long long)upstream_hash(str_from(peer->name), peer->server->text));
     peer->state = &peer->own;
+    peer->own.weight = weight;
+    peer->own.mode = peer->server->down ? UPSTREAM_DOWN : UPSTREAM_UP;
     peer->place = -1;
     if (!pool->zone)
         return;
-    peer->place = upstream_zone_claim(pool->zone, pool->worker, key, upstream->name, str_from(peer->name));
+    peer->place = upstream_zone_claim(pool->zone, pool->worker, &claim);
     if (peer->place >= 0)
         peer->state = upstream_zone_at(pool->zone, peer->place);
 }
@@ -34,7 +41,7 @@ void upstream_peer_free(struct upstream_peer *peer)
 }
 
 struct upstream_peer *upstream_peer_add(struct upstream_group *group, const struct upstream_server *server,
-                                        const struct listen_address *address)
+                                        const struct listen_address *address, uint64_t weight)
 {
     struct upstream_peer *peer = calloc(1, sizeof(*peer));
 
@@ -44,10 +51,9 @@ struct upstream_peer *upstream_peer_add(struct upstream_group *group, const stru
     peer->server = server;
     peer->address = *address;
     peer->number = group->next_number++;
-    peer->weight = peer->effective_weight = server->weight;
     peer->backup = server->backup;
     listen_address_format(address, peer->name, sizeof(peer->name));
-    claim_state(peer);
+    claim_state(peer, weight);
     list_init(&peer->idle);
     list_init(&peer->shared);
     list_init(&peer->link);

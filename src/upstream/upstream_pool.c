@@ -20,7 +20,7 @@ static int group_init(struct upstream_group *group, struct upstream_pool *pool,
     for (size_t i = 0; i < upstream->count; i++) {
         const struct upstream_server *server = &upstream->servers[i];
 
-        if (str_empty(server->host) && !upstream_peer_add(group, server, &server->address))
+        if (str_empty(server->host) && !upstream_peer_add(group, server, &server->address, server->weight))
             return -ENOMEM;
     }
     return upstream_names_start(group);

@@ -27,9 +27,8 @@ struct upstream_peer {
     struct list shared;             /* connections that exchanges share, idle ones included */
     unsigned active;                /* of this worker: connections in use or being opened */
     int64_t current_weight;         /* of smooth round robin: plus the weight, minus the sum of weights if selected */
-    uint64_t weight;                /* of the server, or of its SRV record */
     bool backup;
-    uint64_t effective_weight;      /* reduced after failures */
+    uint64_t lost_weight;           /* by failures; grows back with each selection */
     int place;                      /* index in the zone; negative: none */
     struct upstream_shared *state;   /* in the zone, or `own` */
     struct upstream_shared own;

@@ -3,6 +3,7 @@
  * and the known addresses stay in use.
  */
 #include "upstream/upstream_group.h"
+#include "upstream/upstream_mode.h"
 
 #include "base/limits.h"
 
@@ -55,14 +56,14 @@ static void add_resolved_address(struct upstream_name *name, const struct resolv
 {
     struct upstream_peer *peer = find_peer(name, found);
     struct listen_address address = {.socket = found->socket, .length = found->length};
+    bool has_record = !str_empty(name->server->service);
+    uint64_t weight = !has_record ? name->server->weight : found->weight ? found->weight : 1;
 
     if (!peer)
-        peer = upstream_peer_add(name->group, name->server, &address);
-    if (!peer || str_empty(name->server->service))
+        peer = upstream_peer_add(name->group, name->server, &address, weight);
+    if (!peer || !has_record)
         return; /* out of memory: retried with the next answer */
-    peer->weight = found->weight ? found->weight : 1;
-    if (peer->effective_weight > peer->weight)
-        peer->effective_weight = peer->weight;
+    upstream_configure_weight(peer->state, weight);
     peer->backup = name->server->backup || found->priority > lowest;
 }
 

@@ -63,9 +63,14 @@ struct resolved_names *upstream_zone_names(const struct upstream_zone *zone)
 }
 
 /* Locks the zone. If a process died while it held the lock, an entry has at most one holder too many. */
-static void lock_zone_states(struct upstream_zone *zone)
+void upstream_zone_lock(struct upstream_zone *zone)
 {
     (void)shared_zone_lock(&zone->table->shared);
+}
+
+void upstream_zone_unlock(struct upstream_zone *zone)
+{
+    shared_zone_unlock(&zone->table->shared);
 }
 
 static struct claim *claim_of(struct upstream_zone *zone, unsigned worker, int index)
@@ -73,41 +78,72 @@ static struct claim *claim_of(struct upstream_zone *zone, unsigned worker, int i
     return &zone->table->claims[(size_t)worker * LIMIT_UPSTREAM_PEERS + (size_t)index];
 }
 
-/* The peer's entry, else a free one, else -ENOSPC. */
-static int find_slot(struct upstream_zone *zone, uint64_t key, struct str name)
+/* The peer's entry, also one whose holders died; else a free one, else -ENOSPC. */
+static int find_slot(struct upstream_zone *zone, const struct upstream_claim *peer)
 {
+    int never_used = -ENOSPC;
     int unused = -ENOSPC;
 
     for (int i = 0; i < LIMIT_UPSTREAM_PEERS; i++) {
         const struct upstream_shared *state = &zone->table->states[i];
 
-        if (state->holders > 0 && state->key == key && str_equal(str_from(state->name), name))
+        if (state->name[0] && state->key == peer->key && str_equal(str_from(state->name), peer->name))
             return i;
-        if (state->holders == 0 && unused < 0)
+        if (state->holders > 0)
+            continue;
+        if (!state->name[0] && never_used < 0)
+            never_used = i;
+        if (unused < 0)
             unused = i;
     }
-    return unused;
+    return never_used >= 0 ? never_used : unused;
 }
 
-int upstream_zone_claim(struct upstream_zone *zone, unsigned worker, uint64_t key, struct str group,
-                        struct str name)
+/* Resets an entry without holders. */
+static void reset_state(struct upstream_shared *state, const struct upstream_claim *peer)
+{
+    struct upstream_shared before = *state;
+
+    *state = (struct upstream_shared){.key = peer->key};
+    snprintf(state->group, sizeof(state->group), STR_FMT, STR_ARG(peer->group));
+    snprintf(state->name, sizeof(state->name), STR_FMT, STR_ARG(peer->name));
+    if (before.key != state->key || strcmp(before.name, state->name) != 0)
+        return;
+    state->mode = before.mode;
+    state->weight = before.weight;
+    state->configured_mode = before.configured_mode;
+    state->configured_weight = before.configured_weight;
+}
+
+/* Applies what the configuration has changed. */
+static void configure_state(struct upstream_shared *state, const struct upstream_claim *peer)
+{
+    uint64_t mode = peer->down ? UPSTREAM_DOWN : UPSTREAM_UP;
+
+    if (state->configured_weight != peer->weight)
+        shared_set(&state->weight, peer->weight);
+    if (state->configured_mode != mode)
+        shared_set(&state->mode, mode);
+    state->configured_weight = peer->weight;
+    state->configured_mode = mode;
+}
+
+int upstream_zone_claim(struct upstream_zone *zone, unsigned worker, const struct upstream_claim *peer)
 {
     struct upstream_shared *state;
     int index;
 
-    lock_zone_states(zone);
-    index = find_slot(zone, key, name);
+    upstream_zone_lock(zone);
+    index = find_slot(zone, peer);
     if (index >= 0) {
         state = &zone->table->states[index];
-        if (state->holders == 0) {
-            *state = (struct upstream_shared){.key = key};
-            snprintf(state->group, sizeof(state->group), STR_FMT, STR_ARG(group));
-            snprintf(state->name, sizeof(state->name), STR_FMT, STR_ARG(name));
-        }
+        if (state->holders == 0)
+            reset_state(state, peer);
+        configure_state(state, peer);
         shared_add(&state->holders, 1);
         *claim_of(zone, worker, index) = (struct claim){.count = 1};
     }
-    shared_zone_unlock(&zone->table->shared);
+    upstream_zone_unlock(zone);
     return index;
 }
 
@@ -123,9 +159,11 @@ static void release_claim(struct upstream_zone *zone, unsigned worker, int index
 
 void upstream_zone_release(struct upstream_zone *zone, unsigned worker, int index)
 {
-    lock_zone_states(zone);
+    upstream_zone_lock(zone);
     release_claim(zone, worker, index);
-    shared_zone_unlock(&zone->table->shared);
+    if (shared_get(&zone->table->states[index].holders) == 0)
+        zone->table->states[index].name[0] = '\0';
+    upstream_zone_unlock(zone);
 }
 
 /*

@@ -13,6 +13,13 @@
 
 enum upstream_checked { CHECKED_NEVER, CHECKED_GOOD, CHECKED_BAD };
 
+/* Set by the configuration (`down`) or by `sluice ctl`. Each mode excludes what the one before does, and more. */
+enum upstream_mode {
+    UPSTREAM_UP,
+    UPSTREAM_DRAINING,              /* only requests of its sticky sessions */
+    UPSTREAM_DOWN,                  /* no requests */
+};
+
 /* One peer. Numbers are accessed atomically by all workers; texts are constant while the entry is held. */
 struct upstream_shared {
     uint64_t key;                   /* of the group and the line of the configuration */
@@ -31,6 +38,18 @@ struct upstream_shared {
     uint64_t header_us, total_us;   /* average response times; 0: none yet */
     uint64_t checked;               /* enum upstream_checked */
     uint64_t contrary_checks;                     /* consecutive checks that contradict `checked` */
+    uint64_t mode;                  /* enum upstream_mode */
+    uint64_t weight;                /* at least 1 */
+    uint64_t configured_weight;     /* weight and mode were set by `sluice ctl` where they differ from these */
+    uint64_t configured_mode;
+};
+
+/* A peer of the configuration. */
+struct upstream_claim {
+    uint64_t key;
+    struct str group, name;
+    uint64_t weight;                /* at least 1 */
+    bool down;
 };
 
 struct upstream_zone;
@@ -49,11 +68,15 @@ void upstream_zone_abandon(struct upstream_zone *zone, unsigned worker);
 
 /*
  * Claims the entry of a peer for the worker, once per worker. Returns its index, or -ENOSPC if LIMIT_UPSTREAM_PEERS are
- * in use. An entry without holders is reset.
+ * in use. An entry without holders is reset, but keeps mode and weight if its last holder died. A value that the
+ * configuration has changed since the last claim replaces one that `sluice ctl` has set.
  */
-MUST_CHECK int upstream_zone_claim(struct upstream_zone *zone, unsigned worker, uint64_t key, struct str group, struct str name);
-/* Releases the claim of the worker, and its counts. */
+MUST_CHECK int upstream_zone_claim(struct upstream_zone *zone, unsigned worker, const struct upstream_claim *peer);
+/* Releases the claim of the worker, and its counts. An entry whose last holder releases it is forgotten. */
 void upstream_zone_release(struct upstream_zone *zone, unsigned worker, int index);
+/* While the zone is locked, no entry gets its first holder or is forgotten. */
+void upstream_zone_lock(struct upstream_zone *zone);
+void upstream_zone_unlock(struct upstream_zone *zone);
 /* Returns the entry at an index from upstream_zone_claim. */
 struct upstream_shared *upstream_zone_at(struct upstream_zone *zone, int index);
 /* Changes the worker's number of open connections to the peer, a part of `active`. */

@@ -78,9 +78,9 @@ class Controlled:
             stream.shutdown(socket.SHUT_WR)
             return b''.join(iter(lambda: stream.recv(65536), b'')).decode()
 
-    def get(self, path='/one.txt'):
+    def get(self, path='/one.txt', **headers):
         with socket.create_connection(('127.0.0.1', self.port), timeout=20 * server_kit.PATIENCE) as stream:
-            return http1.Client(stream).get(path)
+            return http1.Client(stream).get(path, **headers)
 
     def reload(self):
         runs = self.server.errors().count(' runs, ')

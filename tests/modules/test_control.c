@@ -1,5 +1,8 @@
 #include "loopback.h"
 
+#include <stdio.h>
+#include <string.h>
+
 static struct loopback server;
 
 #define CONFIGURATION                                                                                                  \
@@ -57,17 +60,121 @@ START_TEST(upstreams_are_listed)
 {
     open_server();
     expect("GET /v1/upstreams?format=table HTTP/1.0", 200, TABLE,
-           "upstream\tserver\tstate\tactive\trequests\tfailures\theader_ms\ttotal_ms\n"
-           "app\t127.0.0.1:1\tup\t0\t0\t0\t0\t0\napp\t[::1]:2\tup\t0\t0\t0\t0\t0\n");
+           "upstream\tserver\tstate\tweight\tactive\trequests\tfailures\theader_ms\ttotal_ms\n"
+           "app\t127.0.0.1:1\tup\t1\t0\t0\t0\t0\t0\napp\t[::1]:2\tup\t1\t0\t0\t0\t0\t0\n");
     upstream_zone_at(server.shared->upstreams, 0)->checked = CHECKED_BAD;
     upstream_zone_at(server.shared->upstreams, 1)->paused = 1;
     upstream_zone_at(server.shared->upstreams, 1)->header_us = 2999;
     expect("GET /v1/upstreams HTTP/1.0", 200, JSON,
            "{\"upstreams\": [\n"
-           "  {\"upstream\": \"app\", \"server\": \"127.0.0.1:1\", \"state\": \"unhealthy\", "
+           "  {\"upstream\": \"app\", \"server\": \"127.0.0.1:1\", \"state\": \"unhealthy\", \"weight\": 1, "
            "\"active\": 0, \"requests\": 0, \"failures\": 0, \"header_ms\": 0, \"total_ms\": 0},\n"
-           "  {\"upstream\": \"app\", \"server\": \"[::1]:2\", \"state\": \"unavailable\", "
+           "  {\"upstream\": \"app\", \"server\": \"[::1]:2\", \"state\": \"unavailable\", \"weight\": 1, "
            "\"active\": 0, \"requests\": 0, \"failures\": 0, \"header_ms\": 2, \"total_ms\": 0}\n]}\n");
+    loopback_close(&server);
+}
+END_TEST
+
+static void patch(const char *path, const char *body, int status, const char *expected)
+{
+    char request[2048];
+
+    snprintf(request, sizeof(request), "PATCH %s HTTP/1.0\r\nContent-Length: %zu\r\n\r\n%s", path, strlen(body), body);
+    loopback_request_raw(&server, str_from(request));
+    ck_assert_msg(server.status == status && str_search(server.body, str_from(expected)) >= 0, "%s: %d " STR_FMT, body,
+                  server.status, STR_ARG(server.body));
+}
+
+START_TEST(upstream_servers_are_changed)
+{
+    struct upstream_shared *peer;
+
+    open_server();
+    peer = upstream_zone_at(server.shared->upstreams, 1);
+    patch("/v1/upstreams", "{\"upstream\": \"app\", \"server\": \"[::1]:2\", \"state\": \"draining\"}", 200,
+          "{\"upstreams\": [\n"
+          "  {\"upstream\": \"app\", \"server\": \"[::1]:2\", \"state\": \"draining\", \"weight\": 1, ");
+    ck_assert_uint_eq(peer->mode, UPSTREAM_DRAINING);
+    ck_assert(loopback_logged(&server, "[notice]"));
+    ck_assert(loopback_logged(&server, "upstream server [::1]:2 of \"app\" is draining, before: up\n"));
+    patch("/v1/upstreams?format=table",
+          "{\"upstream\":\"app\",\"server\":\"[::1]:2\",\"weight\":65535,\"state\":\"up\"}", 200,
+          "\napp\t[::1]:2\tup\t65535\t0\t");
+    ck_assert_uint_eq(peer->mode, UPSTREAM_UP);
+    ck_assert_uint_eq(peer->weight, 65535);
+    ck_assert(loopback_logged(&server, "[::1]:2 of \"app\" has the weight 65535, before: 1\n"));
+    server.logged.length = 0;
+    patch("/v1/upstreams", "{\"upstream\":\"app\",\"server\":\"[::1]:2\",\"weight\":65535}", 200, "65535");
+    ck_assert(!loopback_logged(&server, "weight"));
+    ck_assert_uint_eq(upstream_zone_at(server.shared->upstreams, 0)->weight, 1);
+    loopback_close(&server);
+}
+END_TEST
+
+#define APP "\"upstream\": \"app\", \"server\": \"127.0.0.1:1\", "
+
+START_TEST(wrong_bodies_are_refused)
+{
+    static const struct {
+        const char *body;
+        int status;
+        const char *error;
+    } cases[] = {
+        {"{" APP "\"state\": \"off\"}", 400, "the field \\\"state\\\" is one of up, draining, down"},
+        {"{" APP "\"state\": 1}", 400, "the field \\\"state\\\" is one of up, draining, down"},
+        {"{" APP "\"state\": null}", 400, "the field \\\"state\\\" is one of"},
+        {"{" APP "\"weight\": 0}", 400, "the field \\\"weight\\\" is a number from 1 to 65535"},
+        {"{" APP "\"weight\": 65536}", 400, "is a number from 1 to 65535"},
+        {"{" APP "\"weight\": 1.5}", 400, "is a number from 1 to 65535"},
+        {"{" APP "\"weight\": \"2\"}", 400, "is a number from 1 to 65535"},
+        {"{" APP "\"weight\": 99999999999999999999}", 400, "is a number from 1 to 65535"},
+        {"{" APP "\"frob\": 1}", 400,
+         "there is no field \\\"frob\\\"; /v1/upstreams takes upstream, server, state, weight"},
+        {"{\"upstream\": \"app\", \"state\": \"up\"}", 400, "the field \\\"server\\\" is missing"},
+        {"{\"upstream\": \"\", \"state\": \"up\"}", 400, "the field \\\"upstream\\\" is a text that is not empty"},
+        {"{\"upstream\": true}", 400, "the field \\\"upstream\\\" is a text"},
+        {"{" APP "}", 400, "the body is not a JSON object: a name in quotation marks is expected at byte"},
+        {"state=up", 400, "the body is not a JSON object: { is expected at byte 1"},
+        {"{\"upstream\": \"app\", \"server\": \"127.0.0.1:1\"}", 400,
+         "one of the fields \\\"state\\\" and \\\"weight\\\" is required"},
+        {"", 400, "the field \\\"upstream\\\" is missing"},
+        {"{\"upstream\": \"other\", \"server\": \"127.0.0.1:1\", \"state\": \"up\"}", 404,
+         "there is no upstream \\\"other\\\"; the upstreams are app"},
+        {"{\"upstream\": \"app\", \"server\": \"127.0.0.1:2\", \"state\": \"up\"}", 404,
+         "the upstream \\\"app\\\" has no server \\\"127.0.0.1:2\\\"; its servers are 127.0.0.1:1, [::1]:2"},
+    };
+
+    open_server();
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        patch("/v1/upstreams", cases[i].body, cases[i].status, cases[i].error);
+        ck_assert(str_starts(server.body, STR("{\"error\": \"")) && str_ends(server.body, STR("\"}\n")));
+        ck_assert_uint_eq(upstream_zone_at(server.shared->upstreams, 0)->mode, UPSTREAM_UP);
+        ck_assert_uint_eq(upstream_zone_at(server.shared->upstreams, 0)->weight, 1);
+    }
+    patch("/v1/workers", "{}", 405, "/v1/workers takes GET");
+    loopback_close(&server);
+}
+END_TEST
+
+START_TEST(bodies_are_bounded)
+{
+    static char text[LIMIT_CONTROL_REQUEST + 200];
+    int head = snprintf(text, sizeof(text), "PATCH /v1/upstreams HTTP/1.0\r\nContent-Length: %d\r\n\r\n",
+                        LIMIT_CONTROL_REQUEST + 1);
+
+    open_server();
+    memset(text + head, ' ', LIMIT_CONTROL_REQUEST + 1);
+    loopback_request_raw(&server, str_of(text, (size_t)head + LIMIT_CONTROL_REQUEST + 1));
+    ck_assert_int_eq(server.status, 413);
+    ck_assert_text(server.body, "{\"error\": \"the body has more than 16384 bytes\"}\n");
+    loopback_request_raw(&server, STR("PATCH /v1/upstreams HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+                                      "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"));
+    ck_assert_text(server.body, "{\"error\": \"the field \\\"upstream\\\" is missing\"}\n");
+    loopback_request_raw(&server, STR("PATCH /v1/upstreams HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+                                      "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\nx\r\n\r\n"));
+    ck_assert_int_eq(server.status, 400);
+    ck_assert_text(server.body, "{\"error\": \"the body is incomplete or malformed\"}\n");
+    loopback_disconnect(&server, "PATCH /v1/upstreams HTTP/1.1\nHost: a\nContent-Length: 5", 3);
     loopback_close(&server);
 }
 END_TEST
@@ -116,8 +223,9 @@ START_TEST(the_list_names_every_resource)
     open_server();
     loopback_request(&server, "GET /v1?format=table HTTP/1.0");
     ck_assert_int_eq(server.status, 200);
-    ck_assert(str_starts(server.body, STR("method\tpath\thelp\nGET\t/v1\tthis list\n")));
+    ck_assert(str_starts(server.body, STR("method\tpath\tfields\thelp\nGET\t/v1\t-\tthis list\n")));
     ck_assert(str_search(server.body, STR("\nGET\t/v1/workers\t")) > 0);
+    ck_assert(str_search(server.body, STR("\nPATCH\t/v1/upstreams\tupstream, server, state, weight\t")) > 0);
     loopback_close(&server);
 }
 END_TEST
@@ -150,7 +258,8 @@ END_TEST
 int main(void)
 {
     return loopback_run("control", (const TTest *const[]){
-            workers_are_listed, upstreams_are_listed, certificates_have_days_left, configuration_has_its_age,
+            workers_are_listed, upstreams_are_listed, upstream_servers_are_changed, wrong_bodies_are_refused,
+            bodies_are_bounded, certificates_have_days_left, configuration_has_its_age,
             errors_are_json_with_a_reason, the_list_names_every_resource, the_api_exists_on_the_socket_only,
             a_head_request_has_no_body, NULL});
 }

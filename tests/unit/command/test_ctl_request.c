@@ -31,6 +31,8 @@ START_TEST(unknown_commands_are_refused)
         {{W("frob")}, 1, "ctl has no command \"frob\""},
         {{W("")}, 1, "ctl has no command \"\""},
         {{W("workers"), W("frob")}, 2, "\"workers\" has no command \"frob\""},
+        {{W("upstreams"), W("frob")}, 2, "\"upstreams\" has no command \"frob\""},
+        {{W("upstreams"), W("down"), W("app")}, 3, "\"upstreams down\" takes 2 arguments, found 1"},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -42,8 +44,11 @@ START_TEST(unknown_commands_are_refused)
 }
 END_TEST
 
-static const struct ctl_verb two_arguments = {"things", "put", {"upstream", "server", NULL}, "help"};
-static const struct ctl_verb plain = {"things", NULL, {NULL}, "help"};
+static const struct ctl_verb two_arguments = {
+    "things", "put", "PATCH", NULL, "\"fixed\": true", {{"server"}, {"weight", true}}, "help"};
+static const struct ctl_verb one_argument = {"level", NULL, "POST", "/v1/deep/level", NULL, {{"level"}}, "help"};
+static const struct ctl_verb no_argument = {"keys", "rotate", "POST", "/v1/keys", NULL, {{NULL}}, "help"};
+static const struct ctl_verb plain = {.noun = "things", .help = "help"};
 
 static void assert_request(const struct ctl_verb *verb, char *const *words, bool table, const char *expected)
 {
@@ -55,13 +60,21 @@ static void assert_request(const struct ctl_verb *verb, char *const *words, bool
     buffer_finish(&out);
 }
 
-START_TEST(arguments_are_encoded)
+START_TEST(requests_have_a_json_object)
 {
     assert_request(&plain, WORDS(W("things")), true, "GET /v1/things?format=table HTTP/1.0\r\n\r\n");
-    assert_request(&two_arguments, WORDS(W("things"), W("put"), W("a b&c=\r\n"), W("[::1]:80/\xc3\xa4%-._~")),
-                   false,
-                   "POST /v1/things/put?format=json&upstream=a%20b%26c%3D%0D%0A&"
-                   "server=%5B%3A%3A1%5D%3A80%2F%C3%A4%25-._~ HTTP/1.0\r\nContent-Length: 0\r\n\r\n");
+    assert_request(&two_arguments, WORDS(W("things"), W("put"), W("[::1]:80\"\n"), W("12")), false,
+                   "PATCH /v1/things?format=json HTTP/1.0\r\nContent-Type: application/json\r\n"
+                   "Content-Length: 55\r\n\r\n{\"fixed\": true, \"server\": \"[::1]:80\\\"\\n\", \"weight\": 12}");
+    assert_request(&two_arguments, WORDS(W("things"), W("put"), W(""), W("012")), false,
+                   "PATCH /v1/things?format=json HTTP/1.0\r\nContent-Type: application/json\r\n"
+                   "Content-Length: 46\r\n\r\n{\"fixed\": true, \"server\": \"\", \"weight\": \"012\"}");
+    assert_request(&one_argument, WORDS(W("level"), W("7")), true,
+                   "POST /v1/deep/level?format=table HTTP/1.0\r\nContent-Type: application/json\r\n"
+                   "Content-Length: 14\r\n\r\n{\"level\": \"7\"}");
+    assert_request(&no_argument, WORDS(W("keys"), W("rotate")), true,
+                   "POST /v1/keys?format=table HTTP/1.0\r\nContent-Type: application/json\r\n"
+                   "Content-Length: 2\r\n\r\n{}");
 }
 END_TEST
 
@@ -111,6 +124,6 @@ END_TEST
 int main(void)
 {
     return run_tests("ctl_request", (const TTest *const[]){
-            commands_are_found, unknown_commands_are_refused, arguments_are_encoded, responses_are_parsed,
+            commands_are_found, unknown_commands_are_refused, requests_have_a_json_object, responses_are_parsed,
             incomplete_responses_are_refused, NULL});
 }

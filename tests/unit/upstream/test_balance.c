@@ -1,4 +1,5 @@
-#include "upstream/upstream_pool.h"
+#include "upstream/upstream_group.h"
+#include "upstream/upstream_mode.h"
 
 #include "../http/suite.h"
 #include "scripted.h"
@@ -49,6 +50,16 @@ static void close_pool(void)
     loop_close(&loop);
 }
 
+/* The peer of server `number`, in the order of the configuration. */
+static struct upstream_peer *peer_at(unsigned number)
+{
+    struct list *link = group->peers.next;
+
+    while (container_of(link, struct upstream_peer, link)->number != number)
+        link = link->next;
+    return container_of(link, struct upstream_peer, link);
+}
+
 static const char *const three[] = {"10.0.0.1", "10.0.0.2", "10.0.0.3", NULL};
 
 /* Returns the last digit of the address that is chosen for a new request; '-': no address. */
@@ -79,6 +90,72 @@ START_TEST(round_robin_follows_the_weights)
     ck_assert_str_eq(seen, "1121311");
     choose_several(7, seen);
     ck_assert_str_eq(seen, "1121311");
+    close_pool();
+}
+END_TEST
+
+START_TEST(weight_changes_at_once)
+{
+    static const enum upstream_balance methods[] = {BALANCE_ROUND_ROBIN, BALANCE_RANDOM, BALANCE_HASH};
+
+    for (size_t i = 0; i < COUNT(methods); i++) {
+        unsigned first = 0;
+
+        open_group(methods[i], three);
+        open_pool();
+        ck_assert_uint_eq(upstream_set_weight(peer_at(0)->state, 98), 1);
+        for (unsigned k = 0; k < 100; k++) {
+            char key[16];
+
+            snprintf(key, sizeof(key), "%u", k);
+            first += chosen_digit(str_from(key)) == '1';
+        }
+        ck_assert_uint_ge(first, methods[i] == BALANCE_ROUND_ROBIN ? 98 : 80);
+        close_pool();
+    }
+}
+END_TEST
+
+/* A weight that failures reduced grows back soon, also after it was set to a lower one. */
+START_TEST(lower_weight_recovers_from_failures)
+{
+    char seen[16];
+
+    open_group(BALANCE_ROUND_ROBIN, three);
+    servers[0].weight = 1000;
+    open_pool();
+    upstream_peer_failed(peer_at(0));
+    (void)upstream_set_weight(peer_at(0)->state, 1);
+    (void)upstream_set_mode(peer_at(0)->state, UPSTREAM_UP, 0);
+    choose_several(9, seen);
+    ck_assert_ptr_nonnull(strchr(seen, '1'));
+    close_pool();
+}
+END_TEST
+
+START_TEST(draining_server_gets_its_sessions_only)
+{
+    struct upstream_choice choice = {0};
+    struct upstream_peer *peer;
+    char seen[16];
+    int error;
+
+    open_group(BALANCE_ROUND_ROBIN, three);
+    servers[1].down = true;
+    open_pool();
+    peer = peer_at(0);
+    (void)upstream_set_mode(peer->state, UPSTREAM_DRAINING, 0);
+    choose_several(3, seen);
+    ck_assert_str_eq(seen, "333");
+    choice.route = str_from(peer->route);
+    ck_assert(upstream_has_another(group, &choice));
+    ck_assert_ptr_eq(upstream_choose(group, &choice, &error), peer);
+    (void)upstream_set_mode(peer->state, UPSTREAM_DOWN, 0);
+    choice = (struct upstream_choice){.route = str_from(peer->route)};
+    ck_assert_str_eq(upstream_choose(group, &choice, &error)->name, "10.0.0.3:80");
+    (void)upstream_set_mode(peer_at(1)->state, UPSTREAM_UP, 0);
+    choose_several(4, seen);
+    ck_assert_ptr_nonnull(strchr(seen, '2'));
     close_pool();
 }
 END_TEST
@@ -223,7 +300,7 @@ START_TEST(a_key_stays_with_its_server)
     }
     for (unsigned i = 1; i <= 3; i++)
         ck_assert_uint_gt(counts[i], 40);
-    servers[1].down = true;
+    (void)upstream_set_mode(peer_at(1)->state, UPSTREAM_DOWN, 0);
     for (unsigned i = 0; i < sizeof(first); i++) {
         char key[16];
         int length = snprintf(key, sizeof(key), "/page/%u", i);
@@ -261,7 +338,7 @@ static void check_share(unsigned count)
     open_pool();
     for (unsigned i = 0; i < count * KEYS; i++)
         first[i] = choose_for_number(i);
-    servers[count / 2].down = true;
+    (void)upstream_set_mode(peer_at(count / 2)->state, UPSTREAM_DRAINING, 0);
     for (unsigned i = 0; i < count * KEYS; i++) {
         moved += choose_for_number(i) != first[i];
         of_removed += strcmp(first[i]->name, texts[count / 2]) == 0;
@@ -269,7 +346,7 @@ static void check_share(unsigned count)
     ck_assert_uint_eq(moved, of_removed);
     ck_assert_uint_gt(moved, KEYS / 2);
     ck_assert_uint_lt(moved, KEYS * 3 / 2);
-    servers[count / 2].down = false; /* it joins again: the same keys return */
+    (void)upstream_set_mode(peer_at(count / 2)->state, UPSTREAM_UP, 0); /* it joins again: the same keys return */
     for (unsigned i = 0; i < count * KEYS; i++)
         ck_assert_ptr_eq(choose_for_number(i), first[i]);
     close_pool();
@@ -355,7 +432,8 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        round_robin_follows_the_weights, each_server_is_tried_once, failed_server_is_paused,
+        round_robin_follows_the_weights, weight_changes_at_once, lower_weight_recovers_from_failures,
+        draining_server_gets_its_sessions_only, each_server_is_tried_once, failed_server_is_paused,
         single_server_is_never_paused, least_connections_is_chosen, full_servers_are_skipped,
         a_key_stays_with_its_server, removed_server_moves_only_its_share_of_keys, empty_key_uses_round_robin,
         a_network_stays_with_its_server, random_two_uses_all_servers, targets_from_variables,

@@ -239,26 +239,33 @@ START_TEST(connections_of_a_dead_worker_are_released)
 }
 END_TEST
 
+static int claim(unsigned worker, uint64_t key, const char *group, const char *name)
+{
+    const struct upstream_claim peer = {.key = key, .group = str_from(group), .name = str_from(name), .weight = 1};
+
+    return upstream_zone_claim(zone, worker, &peer);
+}
+
 START_TEST(peer_slots_are_shared_and_released)
 {
     char name[16];
     int first;
 
     zone = upstream_zone_create(WORKERS);
-    first = upstream_zone_claim(zone, 0, 1, STR("g"), STR("a"));
+    first = claim(0, 1, "g", "a");
     ck_assert_int_ge(first, 0);
-    ck_assert_int_eq(upstream_zone_claim(zone, 1, 1, STR("g"), STR("a")), first);
-    ck_assert_int_ne(upstream_zone_claim(zone, 0, 2, STR("h"), STR("a")), first);
+    ck_assert_int_eq(claim(1, 1, "g", "a"), first);
+    ck_assert_int_ne(claim(0, 2, "h", "a"), first);
     for (int i = 0; i < LIMIT_UPSTREAM_PEERS - 2; i++) {
         snprintf(name, sizeof(name), "%d", i);
-        ck_assert_int_ge(upstream_zone_claim(zone, 0, 3, STR("g"), str_from(name)), 0);
+        ck_assert_int_ge(claim(0, 3, "g", name), 0);
     }
-    ck_assert_int_eq(upstream_zone_claim(zone, 0, 4, STR("g"), STR("one more")), -ENOSPC);
+    ck_assert_int_eq(claim(0, 4, "g", "one more"), -ENOSPC);
     upstream_zone_release(zone, 0, first);
-    ck_assert_int_eq(upstream_zone_claim(zone, 0, 4, STR("g"), STR("one more")), -ENOSPC);
+    ck_assert_int_eq(claim(0, 4, "g", "one more"), -ENOSPC);
     shared_set(&upstream_zone_at(zone, first)->fails, 7);
     upstream_zone_release(zone, 1, first);
-    ck_assert_int_eq(upstream_zone_claim(zone, 0, 4, STR("g"), STR("one more")), first);
+    ck_assert_int_eq(claim(0, 4, "g", "one more"), first);
     ck_assert_uint_eq(upstream_zone_at(zone, first)->fails, 0);
     upstream_zone_destroy(zone);
 }
