@@ -390,6 +390,30 @@ int cache_file_open(const struct cache_directory *directory, const struct cache_
     return error;
 }
 
+int cache_file_read_key(const struct cache_directory *directory, const struct cache_id *id, uint64_t size,
+                        struct buffer *key)
+{
+    char name[CACHE_NAME];
+    struct mark mark;
+    int error;
+    int fd;
+
+    cache_file_name(directory, id, name);
+    fd = open_beneath(directory->fd, name, O_RDONLY | O_NONBLOCK, 0);
+    if (fd < 0)
+        return fd;
+    key->length = 0;
+    error = read_mark(fd, id, size, &mark);
+    if (error == 0)
+        error = buffer_reserve(key, mark.key_length);
+    if (error == 0)
+        error = read_exactly(fd, key->data, mark.key_length, size - sizeof(mark) - mark.head_length - mark.key_length);
+    if (error == 0)
+        key->length = mark.key_length;
+    close(fd);
+    return error;
+}
+
 void cache_opened_close(struct cache_opened *opened)
 {
     if (opened->fd >= 0)

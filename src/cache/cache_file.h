@@ -83,6 +83,12 @@ MUST_CHECK int cache_file_open(const struct cache_directory *directory, const st
 void cache_opened_close(struct cache_opened *opened);
 
 /*
+ * Reads the key of a file of `size` valid bytes, without a check of its checksums. Replaces the contents of `key`. Returns
+ * 0 or -errno, as cache_file_open.
+ */
+MUST_CHECK int cache_file_read_key(const struct cache_directory *directory, const struct cache_id *id, uint64_t size, struct buffer *key);
+
+/*
  * Appends another head after the file's valid bytes, and makes it valid in the zone, under a lock of the file.
  * Returns 0; -EBUSY: another update is in progress, or the file was updated or replaced in the meantime; or -errno.
  * Readers with the old size still see the old head.

@@ -149,7 +149,7 @@ uint32_t cache_zone_find_node(struct cache_zone *zone, const struct cache_hash *
     return node_index;
 }
 
-static void evict_node_file(struct cache_zone *zone, struct node *node, struct cache_victims *victims)
+void cache_zone_evict_file(struct cache_zone *zone, struct node *node, struct cache_victims *victims)
 {
     if (node->sequence == 0)
         return;
@@ -165,7 +165,7 @@ static void remove_node(struct cache_zone *zone, uint32_t node_index, struct cac
     struct node *node = cache_node(zone, node_index);
     uint32_t *link = hash_chain(zone, &node->hash);
 
-    evict_node_file(zone, node, victims);
+    cache_zone_evict_file(zone, node, victims);
     if (node->purged > zone->purged)
         zone->purged = node->purged;
     node->known = 0;
@@ -298,7 +298,7 @@ int cache_zone_publish(struct cache_zone *zone, const struct cache_id *id, uint6
         node_index = cache_zone_insert(zone, &id->hash, now_s, victims);
     if (node_index) {
         if (cache_node(zone, node_index)->sequence != id->sequence) { /* else the scan has added it already */
-            evict_node_file(zone, cache_node(zone, node_index), victims);
+            cache_zone_evict_file(zone, cache_node(zone, node_index), victims);
             set_file(zone, cache_node(zone, node_index), id->sequence, size);
         }
         mark_used(cache_node(zone, node_index), now_s);
@@ -309,11 +309,7 @@ int cache_zone_publish(struct cache_zone *zone, const struct cache_id *id, uint6
     return node_index ? 0 : -ENOSPC;
 }
 
-/*
- * True if `sequence` is newer than `than`. Sequence numbers start with the time, which may have been set back: the
- * numbers of a previous index are older than all numbers of this one, regardless of their values.
- */
-static bool is_newer(struct cache_zone *zone, uint64_t sequence, uint64_t than)
+bool cache_zone_is_newer(struct cache_zone *zone, uint64_t sequence, uint64_t than)
 {
     uint64_t now = __atomic_load_n(&zone->sequence, __ATOMIC_RELAXED);
     bool is_own = sequence > zone->first && sequence <= now;
@@ -332,12 +328,12 @@ int cache_zone_adopt(struct cache_zone *zone, const struct cache_id *id, uint64_
     node_index = cache_zone_insert(zone, &id->hash, now_s, victims);
     node = node_index ? cache_node(zone, node_index) : NULL;
     if (node && node->sequence != id->sequence) {
-        bool purged = node->purged && !is_newer(zone, id->sequence, node->purged);
+        bool purged = node->purged && !cache_zone_is_newer(zone, id->sequence, node->purged);
 
-        if (purged || (node->sequence && !is_newer(zone, id->sequence, node->sequence))) {
+        if (purged || (node->sequence && !cache_zone_is_newer(zone, id->sequence, node->sequence))) {
             victims->ids[victims->count++] = *id;
         } else {
-            evict_node_file(zone, node, victims);
+            cache_zone_evict_file(zone, node, victims);
             set_file(zone, node, id->sequence, size);
         }
     }
@@ -371,7 +367,7 @@ bool cache_zone_purge(struct cache_zone *zone, const struct cache_hash *hash, ui
     node_index = cache_zone_insert(zone, hash, now_s, victims);
     stored = node_index && cache_node(zone, node_index)->sequence != 0;
     if (stored)
-        evict_node_file(zone, cache_node(zone, node_index), victims);
+        cache_zone_evict_file(zone, cache_node(zone, node_index), victims);
     *(node_index ? &cache_node(zone, node_index)->purged : &zone->purged) = now;
     cache_zone_unlock(zone);
     return stored;
@@ -386,7 +382,7 @@ bool cache_zone_remove(struct cache_zone *zone, const struct cache_hash *hash, u
     cache_zone_lock(zone);
     node_index = cache_zone_find_node(zone, hash);
     if (node_index && cache_node(zone, node_index)->sequence == sequence)
-        evict_node_file(zone, cache_node(zone, node_index), victims);
+        cache_zone_evict_file(zone, cache_node(zone, node_index), victims);
     cache_zone_unlock(zone);
     return victims->count > before;
 }

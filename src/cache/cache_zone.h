@@ -105,6 +105,23 @@ bool cache_zone_purge(struct cache_zone *zone, const struct cache_hash *hash, ui
 /* Removes that file. Returns false if it was not there. */
 bool cache_zone_remove(struct cache_zone *zone, const struct cache_hash *hash, uint64_t sequence, struct cache_victims *victims);
 
+/* cache_zone_purge.c: a purge of many files */
+
+/* A stored file. */
+struct cache_file {
+    struct cache_id id;
+    uint64_t size;
+};
+/* Responses of all fetches that started before will not be stored. Returns a sequence number newer than all files. */
+uint64_t cache_zone_refuse_fetches(struct cache_zone *zone);
+/*
+ * Copies the next files that are not newer than `since`, and returns their number, which may be 0; *out_more: there may
+ * be more. *cursor is 0 before the first call. The lock is held for a bounded number of nodes.
+ */
+unsigned cache_zone_files(struct cache_zone *zone, uint32_t *cursor, uint64_t since, struct cache_file files[CACHE_VICTIMS], bool *out_more);
+/* Removes that file from the index, as purged at `since`: the caller deletes it. Returns false if it was not there. */
+bool cache_zone_purge_file(struct cache_zone *zone, const struct cache_id *id, uint64_t since);
+
 /*
  * Acquires the fill lock of a hash until `until_ms` for the holder `fill_lock`, a number other than 0 whose lowest ten
  * bits are the worker's number. Returns false if another holder has it, and true without a lock if the index is full.

@@ -1,6 +1,6 @@
 /*
- * State shared by the files of the index: cache_zone.c (hashes and files) and cache_zone_fill_lock.c (fill locks,
- * leadership). Private to these files.
+ * State shared by the files of the index: cache_zone.c (hashes and files), cache_zone_fill_lock.c (fill locks,
+ * leadership) and cache_zone_purge.c (purge by prefix). Private to these files.
  */
 #ifndef CACHE_CACHE_ZONE_PRIVATE_H
 #define CACHE_CACHE_ZONE_PRIVATE_H
@@ -55,5 +55,12 @@ void cache_zone_unlock(struct cache_zone *zone);
 uint32_t cache_zone_find_node(struct cache_zone *zone, const struct cache_hash *hash);
 /* The same, adding the hash if it is absent; NO_NODE: no room. */
 uint32_t cache_zone_insert(struct cache_zone *zone, const struct cache_hash *hash, uint32_t now_s, struct cache_victims *victims);
+/*
+ * Returns true if `sequence` is newer than `than`. Sequence numbers start with the time, which may have been set back: the
+ * numbers of a previous index are older than all numbers of this one, regardless of their values.
+ */
+bool cache_zone_is_newer(struct cache_zone *zone, uint64_t sequence, uint64_t than);
+/* Removes the file of a node, which stays: the file becomes a victim. Needs the lock. */
+void cache_zone_evict_file(struct cache_zone *zone, struct node *node, struct cache_victims *victims);
 
 #endif

@@ -3,6 +3,7 @@
  */
 #include "modules/gateway/cache/response_cache.h"
 
+#include "cache/cache_purge.h"
 #include "http/url.h"
 #include "modules/gateway/cache/partial.h"
 #include "modules/gateway/fields.h"
@@ -51,7 +52,7 @@ struct str cached_primary_key(struct gateway_request *p)
 
 struct str cached_metadata_key(struct gateway_request *p, struct str key)
 {
-    return arena_join(&p->x->arena, (const struct str[]){key, STR("\nslices")}, 2);
+    return arena_join(&p->x->arena, (const struct str[]){key, STR(CACHE_KEY_SLICES)}, 2);
 }
 
 bool cached_remove(struct gateway_request *p, struct cache_store *store, struct str key)
@@ -160,5 +161,5 @@ void cached_invalidate(struct gateway_request *p)
 
 struct str cached_partial_key(struct gateway_request *p, struct str key)
 {
-    return arena_printf(&p->x->arena, STR_FMT "\npartial", STR_ARG(key));
+    return arena_printf(&p->x->arena, STR_FMT CACHE_KEY_PARTIAL, STR_ARG(key));
 }
