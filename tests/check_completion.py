@@ -78,7 +78,7 @@ def check_options(sluice):
 def check_ctl_words(sluice):
     printed = subprocess.run([sluice, 'ctl', 'help'], check=True, capture_output=True, text=True).stdout.splitlines()[2:]
     commands = [line.strip().split('  ')[0].split() for line in printed]
-    page = (FOLDER / 'sluice.1.in').read_text(encoding='utf-8')
+    page = (FOLDER / 'sluice.1.in').read_text(encoding='utf-8').replace('\\-', '-')
     assert complete(sluice, 'sluice', 'ctl', '') == {words[0] for words in commands}
     for words in commands:
         following = {other[1] for other in commands if other[0] == words[0] and len(other) > 1}

@@ -12,7 +12,7 @@ function __sluice_ctl_words
     if test "$before" = ctl
         string replace -r ' .*' '' -- $lines | sort -u
     else
-        string match -r -g "^$before ([a-z]+)" -- $lines
+        string match -r -g "^$before ([a-z-]+)" -- $lines
     end
 end
 

@@ -94,7 +94,7 @@ static void purge_step_done(struct op *op, int result)
 
     if (purge)
         purge->removed = task->removed;
-    if (purge && result == 0 && task->more) {
+    if (purge && result == 0 && task->more && !task->store->stopping) {
         loop_offload(task->store->loop, &task->op, purge_work, task);
         return;
     }

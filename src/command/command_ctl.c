@@ -67,9 +67,9 @@ static const char *remedy_of(int error)
 }
 
 /* Returns a connected socket, or -1 after an error message. */
-static int connect_to(const char *path)
+static int connect_to(const char *path, bool slow)
 {
-    const struct timeval patience = {.tv_sec = LIMIT_CONTROL_MS / 1000};
+    const struct timeval patience = {.tv_sec = slow ? 0 : LIMIT_CONTROL_MS / 1000}; /* 0: no timeout */
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd;
 
@@ -194,7 +194,7 @@ int command_ctl(const struct options *options)
         return EXIT_FAILURE;
     }
     path = socket_path(options, space);
-    fd = path ? connect_to(path) : -1;
+    fd = path ? connect_to(path, verb->slow) : -1;
     if (fd < 0)
         return EXIT_FAILURE;
     status = call_server(fd, verb, options);

@@ -24,6 +24,7 @@ struct ctl_verb {
     const char *members;            /* further members of the JSON object: "\"state\": \"down\""; NULL: none */
     struct ctl_argument arguments[CTL_ARGUMENTS + 1];
     const char *help;
+    bool slow;                      /* the server may respond after a long time: no timeout */
 };
 
 /* Ended by a row without a noun. */
@@ -38,7 +39,7 @@ MUST_CHECK int ctl_request_print(const struct ctl_verb *verb, char *const *words
  * or shorter than its Content-Length.
  */
 MUST_CHECK int ctl_response_parse(struct str received, int *out_status, struct str *out_body);
-/* Appends lines of fields separated by tabs as aligned columns: numbers to the right. 0 or -ENOMEM. */
+/* Appends lines of fields separated by tabs as aligned columns: numbers to the right. Notes from an empty line on stay. 0 or -ENOMEM. */
 MUST_CHECK int ctl_table_print(struct str lines, struct buffer *out);
 
 #endif

@@ -23,6 +23,9 @@ static const struct control_resource resources[] = {
     {"/v1/upstreams", METHOD_GET, control_upstreams, NULL, "the servers of all upstream groups"},
     {"/v1/upstreams", METHOD_PATCH, control_upstreams_change, control_upstreams_fields,
      "change the state or the weight of a server of a group"},
+    {"/v1/caches", METHOD_GET, control_caches, NULL, "the caches: entries, bytes, limit"},
+    {"/v1/caches/purge", METHOD_POST, control_caches_purge, control_caches_purge_fields,
+     "remove the response of a key, or those of all keys with a prefix"},
     {"/v1/certificates", METHOD_GET, control_certificates, NULL, "the certificates in use, with the days left"},
     {"/v1/configuration", METHOD_GET, control_configuration, NULL, "the configuration that runs"},
 };
@@ -212,7 +215,15 @@ static enum outcome continue_call(struct control_call *call)
         return OUTCOME_PENDING;
     if (status == 200 && call->resource->fields)
         status = control_fields_read(call, str_of(call->body, call->body_length));
-    return finish_call(call, status == 200 ? call->resource->verb(call) : status);
+    if (status == 200)
+        status = call->resource->verb(call);
+    return status == CONTROL_PENDING ? OUTCOME_PENDING : finish_call(call, status);
+}
+
+void control_finish(struct control_call *call, int status)
+{
+    call->cancelled = NULL;
+    exchange_resume(call->x, finish_call(call, status));
 }
 
 static void wake_done(struct op *op, int result)
@@ -272,12 +283,14 @@ static enum outcome control_handler(struct exchange *x, const void *conf, void *
     return status == 200 ? continue_call(call) : finish_call(call, status);
 }
 
-/* The client has gone before its body was complete. */
+/* The client has gone before its body was complete, or while a verb is pending. */
 static void control_cancel(struct exchange *x, void *state)
 {
     struct control_call *call = exchange_state_found(x, &module_control);
 
     worker_cancel(call->worker, &call->wake);
+    if (call->cancelled)
+        call->cancelled(call);
 }
 
 const struct module module_control = {

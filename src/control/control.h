@@ -40,9 +40,16 @@ struct control_call {
     char *body;                     /* in the arena, LIMIT_CONTROL_REQUEST bytes */
     size_t body_length;
     struct op wake;                 /* timer: more of the body has arrived */
+    void *task;                     /* of a verb that returned CONTROL_PENDING */
+    void (*cancelled)(struct control_call *call); /* set with `task`: the client has gone */
 };
 
-/* Handles a request. Returns 200 with the report, or the result of control_fail. */
+enum { CONTROL_PENDING = 0 };
+
+/*
+ * Handles a request. Returns 200 with the report, the result of control_fail, or CONTROL_PENDING: control_finish follows,
+ * unless call->cancelled is called.
+ */
 typedef int control_verb(struct control_call *call);
 
 /* One row of the API. */
@@ -56,6 +63,8 @@ struct control_resource {
 
 /* Formats the message of an error. Returns `status`. */
 int control_fail(struct control_call *call, int status, const char *format, ...) PRINTF_LIKE(3, 4);
+/* Responds to a pending request with `status`, as a verb returns it. Never called inside the verb. */
+void control_finish(struct control_call *call, int status);
 
 /*
  * control_fields.c: reads the values of the resource's fields from the body, a JSON object; an empty one has no members.
@@ -72,5 +81,7 @@ control_verb control_workers, control_upstreams, control_certificates, control_c
 /* control_upstreams_change.c */
 extern const struct control_field control_upstreams_fields[];
 control_verb control_upstreams_change;
-
+/* control_caches.c */
+extern const struct control_field control_caches_purge_fields[];
+control_verb control_caches, control_caches_purge;
 #endif

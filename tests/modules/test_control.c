@@ -1,5 +1,8 @@
 #include "loopback.h"
 
+#include <stdlib.h>
+#include <unistd.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -205,6 +208,46 @@ START_TEST(configuration_has_its_age)
 }
 END_TEST
 
+static void expect_post(const char *path, const char *body, int status, const char *expected)
+{
+    char request[512];
+
+    snprintf(request, sizeof(request), "POST %s HTTP/1.0\r\nContent-Length: %zu\r\n\r\n%s", path, strlen(body), body);
+    loopback_request_raw(&server, str_from(request));
+    ck_assert_msg(server.status == status, "%s: %d " STR_FMT, body, server.status, STR_ARG(server.body));
+    ck_assert_text(server.body, expected);
+}
+
+START_TEST(caches_are_listed_and_purged)
+{
+    char folder[] = "/tmp/sluice-control-XXXXXX";
+    char text[1024];
+
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(text, sizeof(text),
+             "control: unix:/nonexistent/control.sock\n"
+             "http:\n"
+             "  proxy_cache_path: {path: %s, keys_zone: 'one:1m', max_size: 1g}\n"
+             "  server: {listen: 8080, location: {/: {return: 204}}}\n", folder);
+    loopback_open(&server, text);
+    server.endpoint = 1;
+    loopback_request(&server, "GET /v1/caches HTTP/1.0");
+    ck_assert_int_eq(server.status, 200);
+    ck_assert_msg(str_search(server.body, STR("\"entries\": 0, \"bytes\": 0, \"max_size\": 1073741824, ")) > 0,
+                  STR_FMT, STR_ARG(server.body));
+    for (unsigned i = 0; i < 1000 && !cache_zone_loaded(server.configuration->caches.items[0]->zone); i++)
+        loopback_turn(&server, 5);
+    expect_post("/v1/caches/purge", "{\"cache\": \"one\", \"key\": \"/a\"}", 200,
+                "{\"purged\": [\n  {\"cache\": \"one\", \"removed\": 0}\n]}\n");
+    expect_post("/v1/caches/purge", "{\"cache\": \"one\", \"prefix\": \"/\"}", 200,
+                "{\"purged\": [\n  {\"cache\": \"one\", \"removed\": 0}\n]}\n");
+    expect_post("/v1/caches/purge", "{\"cache\": \"two\", \"key\": \"/a\"}", 404,
+                "{\"error\": \"there is no cache \\\"two\\\"; the caches are: one\"}\n");
+    loopback_close(&server);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+END_TEST
+
 START_TEST(errors_are_json_with_a_reason)
 {
     open_server();
@@ -260,6 +303,7 @@ int main(void)
     return loopback_run("control", (const TTest *const[]){
             workers_are_listed, upstreams_are_listed, upstream_servers_are_changed, wrong_bodies_are_refused,
             bodies_are_bounded, certificates_have_days_left, configuration_has_its_age,
+            caches_are_listed_and_purged,
             errors_are_json_with_a_reason, the_list_names_every_resource, the_api_exists_on_the_socket_only,
             a_head_request_has_no_body, NULL});
 }
