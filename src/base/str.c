@@ -9,15 +9,44 @@
 
 #define DISTANCE_MAX 64
 
+static uint64_t load_word(const char *at)
+{
+    uint64_t word;
+
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+
+/* Lowers the ASCII letters among eight bytes. */
+static uint64_t lower_word(uint64_t word)
+{
+    const uint64_t ones = 0x0101010101010101;
+    uint64_t low_bits = word & ones * 0x7f;
+    uint64_t from_a = low_bits + ones * (0x80 - 'A');
+    uint64_t after_z = low_bits + ones * (0x7f - 'Z');
+
+    return word | ((from_a ^ after_z) & ~word & ones * 0x80) >> 2;
+}
+
+static bool same_word(const char *a, const char *b)
+{
+    return lower_word(load_word(a)) == lower_word(load_word(b));
+}
+
 bool str_same_letters(const char *a, const char *b, size_t length)
 {
-    if (length == 0 || memcmp(a, b, length) == 0) /* the common case: the same letters in the same case */
-        return true;
-    for (size_t i = 0; i < length; i++) {
-        if (str_lower(a[i]) != str_lower(b[i]))
+    size_t at = 0;
+
+    if (length < 8) {
+        while (at < length && str_lower(a[at]) == str_lower(b[at]))
+            at++;
+        return at == length;
+    }
+    for (; at + 8 < length; at += 8) {
+        if (!same_word(a + at, b + at))
             return false;
     }
-    return true;
+    return same_word(a + length - 8, b + length - 8); /* may overlap the last word */
 }
 
 bool str_ends(struct str s, struct str suffix)
@@ -89,6 +118,20 @@ struct str str_cut(struct str *rest, char separator)
     }
     *rest = str_skip(whole, (size_t)at + 1);
     return str_slice(whole, 0, (size_t)at);
+}
+
+char *str_write_u64(char *at, uint64_t number)
+{
+    char digits[STR_U64_DIGITS];
+    size_t count = 0;
+
+    do {
+        digits[count++] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number);
+    while (count)
+        *at++ = digits[--count];
+    return at;
 }
 
 int str_to_u64(struct str s, uint64_t *out_value)

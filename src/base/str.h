@@ -104,6 +104,10 @@ struct str str_cut(struct str *rest, char separator);
  */
 MUST_CHECK int str_to_u64(struct str s, uint64_t *out_value);
 
+#define STR_U64_DIGITS 20           /* of UINT64_MAX in decimal */
+/* Writes a number in decimal at `at`, which has room for STR_U64_DIGITS bytes; returns the end. */
+char *str_write_u64(char *at, uint64_t number);
+
 /* The edit distance of two words, for "did you mean"; SIZE_MAX if one of them is longer than 64 bytes. */
 size_t str_distance(struct str a, struct str b);
 

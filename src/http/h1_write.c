@@ -9,7 +9,6 @@
 
 #include <errno.h>
 
-#define LONGEST_LENGTH 20 /* UINT64_MAX in decimal */
 
 /* Fields written by the session. */
 enum own_field { FIELD_OTHER, FIELD_FRAMING, FIELD_DATE, FIELD_SERVER, OWN_FIELDS };
@@ -67,20 +66,6 @@ static size_t field_length(struct str name, struct str value)
     return name.length + value.length + 4;
 }
 
-static char *write_number(char *at, uint64_t number)
-{
-    char digits[LONGEST_LENGTH];
-    size_t count = 0;
-
-    do {
-        digits[count++] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number);
-    while (count)
-        *at++ = digits[--count];
-    return at;
-}
-
 static struct str reason_of(const struct response *response)
 {
     if (str_empty(response->reason.text) || response->reason.status != response->status)
@@ -91,7 +76,7 @@ static struct str reason_of(const struct response *response)
 static char *write_status_line(char *at, int status, struct str reason)
 {
     at = write_str(at, STR("HTTP/1.1 "));
-    at = write_number(at, (uint64_t)status);
+    at = str_write_u64(at, (uint64_t)status);
     at = write_str(at, STR(" "));
     at = write_str(at, reason);
     return write_str(at, STR("\r\n"));
@@ -158,7 +143,7 @@ static char *write_framing(char *at, const struct exchange *x, enum h1_framing f
         (framing == FRAMING_NONE && !body))
         return at;
     at = write_str(at, STR("Content-Length: "));
-    at = write_number(at, length);
+    at = str_write_u64(at, length);
     return write_str(at, STR("\r\n"));
 }
 
@@ -196,7 +181,7 @@ int h1_write_head(struct exchange *x, const struct session_settings *settings, i
     if (error < 0)
         return error;
     length = measure.length + sizeof("HTTP/1.1 999 \r\n") + reason.length + sizeof("Connection: keep-alive\r\n") +
-              sizeof("Transfer-Encoding: chunked\r\n") + LONGEST_LENGTH + sizeof("Date: \r\n") + DATE_LENGTH +
+              sizeof("Transfer-Encoding: chunked\r\n") + STR_U64_DIGITS + sizeof("Date: \r\n") + DATE_LENGTH +
               field_length(STR("Server"), settings->server_header) + sizeof("\r\n");
     at = head = arena_alloc(&x->arena, length);
     if (!head)
@@ -255,7 +240,7 @@ static char *write_request_framing(char *at, const struct h1_request_head *head)
     if (!head->send_content_length)
         return at;
     at = write_str(at, STR("Content-Length: "));
-    at = write_number(at, head->content_length);
+    at = str_write_u64(at, head->content_length);
     return write_str(at, STR("\r\n"));
 }
 
@@ -290,7 +275,7 @@ int h1_write_request(struct arena *arena, const struct h1_request_head *head, st
         return error;
     length = measure.length + head->method.length + head->target.length + sizeof("  HTTP/1.1\r\n") +
               field_length(STR("Connection"), head->connection) + sizeof("Transfer-Encoding: chunked\r\n") +
-              LONGEST_LENGTH + sizeof("\r\n");
+              STR_U64_DIGITS + sizeof("\r\n");
     at = bytes = arena_alloc(arena, length);
     if (!bytes)
         return -ENOMEM;

@@ -6,8 +6,6 @@
 
 #include "http/h2/hpack_encode.h"
 
-#include <stdio.h>
-
 /* Fields that an HTTP/2 message must not have (RFC 9113 8.2.2), and Content-Length, which the session writes. */
 static bool is_skipped(struct str name)
 {
@@ -64,7 +62,7 @@ static char *encode_unless_present(char *at, const struct headers *headers, stru
 
 static char *encode_section(char *at, const struct h2_section *section)
 {
-    char digits[24];
+    char digits[STR_U64_DIGITS];
 
     if (section->status)
         at = hpack_encode_status(at, section->status);
@@ -80,8 +78,8 @@ static char *encode_section(char *at, const struct h2_section *section)
     }
     if (section->content_length == BODY_LENGTH_UNKNOWN)
         return at;
-    snprintf(digits, sizeof digits, "%llu", (unsigned long long)section->content_length);
-    return hpack_encode_field(at, STR("content-length"), str_from(digits));
+    return hpack_encode_field(at, STR("Content-Length"),
+                              str_of(digits, (size_t)(str_write_u64(digits, section->content_length) - digits)));
 }
 
 /* Inserts the heads of CONTINUATION frames, from the last one to the first. */

@@ -32,6 +32,15 @@ static const struct static_name static_names[] = {
     /* clang-format on */
 };
 
+/* The entries of static_names with names of a length: from `first` until `end`. */
+static const struct {
+    uint8_t first, end;
+} names_of_length[] = {
+    [3] = {0, 2},    [4] = {2, 6},    [5] = {6, 7},    [6] = {7, 8},    [7] = {8, 10},   [8] = {10, 11},
+    [10] = {11, 12}, [11] = {12, 13}, [12] = {13, 14}, [13] = {14, 18}, [14] = {18, 19}, [16] = {19, 23},
+    [17] = {23, 24}, [18] = {24, 25}, [19] = {25, 26}, [25] = {26, 27}, [27] = {27, 28},
+};
+
 /* Statuses that are whole entries of the static table. */
 static const struct {
     uint16_t status;
@@ -73,10 +82,10 @@ static char *encode_name(char *at, struct str name)
 /* The index of a name in the static table, or 0. */
 static unsigned static_index(struct str name)
 {
-    for (size_t i = 0; i < sizeof static_names / sizeof static_names[0]; i++) {
-        if (static_names[i].name.length > name.length)
-            return 0;
-        if (str_equal_nocase(static_names[i].name, name))
+    if (name.length >= sizeof names_of_length / sizeof names_of_length[0])
+        return 0;
+    for (size_t i = names_of_length[name.length].first; i < names_of_length[name.length].end; i++) {
+        if (str_same_letters(static_names[i].name.data, name.data, name.length))
             return static_names[i].index;
     }
     return 0;

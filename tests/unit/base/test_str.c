@@ -1,7 +1,10 @@
 #include "base/str.h"
 
 #include <check.h>
+#include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 
 #define assert_str(s, text) ck_assert_msg(str_equal((s), STR(text)), "got \"" STR_FMT "\"", STR_ARG(s))
 
@@ -38,6 +41,40 @@ START_TEST(comparisons_respect_or_ignore_case)
     ck_assert_int_lt(str_compare(STR("a"), STR("aa")), 0);
     ck_assert_int_gt(str_compare(STR("\xff"), STR("a")), 0);
     ck_assert_int_eq(str_compare(none, STR("")), 0);
+}
+END_TEST
+
+/* Each pair of bytes at each place of strings with up to 20 bytes. */
+START_TEST(only_ascii_letters_are_equal_in_both_cases)
+{
+    char a[20], b[20];
+
+    memset(a, 'x', sizeof(a));
+    memset(b, 'X', sizeof(b));
+    for (unsigned pair = 0; pair < 256 * 256; pair++) {
+        unsigned char left = (unsigned char)(pair / 256), right = (unsigned char)(pair % 256);
+        bool same = left == right || ((left ^ right) == 32 && isalpha(left));
+        size_t at = pair % (unsigned)_i;
+
+        a[at] = (char)left;
+        b[at] = (char)right;
+        ck_assert_int_eq(str_same_letters(a, b, (size_t)_i), same);
+        a[at] = 'x';
+        b[at] = 'X';
+    }
+    ck_assert(str_same_letters(a, b, 0));
+}
+END_TEST
+
+START_TEST(numbers_are_written_in_decimal)
+{
+    static const uint64_t numbers[] = {0, 9, 10, 4294967296, 9999999999999999999u, UINT64_MAX};
+    char text[STR_U64_DIGITS], expected[STR_U64_DIGITS + 1];
+
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        snprintf(expected, sizeof(expected), "%" PRIu64, numbers[i]);
+        ck_assert(str_equal(str_of(text, (size_t)(str_write_u64(text, numbers[i]) - text)), str_from(expected)));
+    }
 }
 END_TEST
 
@@ -141,6 +178,8 @@ int main(void)
 
     tcase_add_test(tests, slices_end_at_the_end_of_the_string);
     tcase_add_test(tests, comparisons_respect_or_ignore_case);
+    tcase_add_loop_test(tests, only_ascii_letters_are_equal_in_both_cases, 1, 21);
+    tcase_add_test(tests, numbers_are_written_in_decimal);
     tcase_add_test(tests, searches_return_the_position_or_minus_one);
     tcase_add_test(tests, cut_returns_each_part_also_empty_ones);
     tcase_add_loop_test(tests, decimal_numbers_are_parsed_up_to_64_bits,

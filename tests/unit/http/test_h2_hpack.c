@@ -106,6 +106,18 @@ static const struct {
     {"X-Bytes", "\x80\xff", "x-bytes: \x80\xff\n"},
 };
 
+/* True if the static table has an entry of this name, which is in lower case and ends with ':'. */
+static bool is_in_static_table(const char *name)
+{
+    for (size_t i = 1; i <= 61; i++) {
+        const nghttp2_nv *entry = nghttp2_hd_inflate_get_table_entry(inflater, i);
+
+        if (strncmp(name, (const char *)entry->name, entry->namelen) == 0 && name[entry->namelen] == ':')
+            return true;
+    }
+    return false;
+}
+
 START_TEST(fields_are_decoded)
 {
     char block[200];
@@ -117,6 +129,7 @@ START_TEST(fields_are_decoded)
                       hpack_field_bound(str_from(fields[_i].name), str_from(fields[_i].value)));
     decode(str_of(block, (size_t)(end - block)));
     ck_assert_str_eq(decoded, fields[_i].decoded);
+    ck_assert_int_eq(block[0] != 0, is_in_static_table(fields[_i].decoded)); /* 0: a literal name */
     nghttp2_hd_inflate_del(inflater);
 }
 END_TEST
