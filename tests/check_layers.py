@@ -27,9 +27,10 @@ ALLOWED_INCLUDES = {
     'sandbox': {'base'},
     'upstream': {'base', 'io', 'tls', 'wire', 'http', 'conf'},
     'acme': {'base', 'io', 'conf'},
-    'site': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'cache', 'limit', 'sandbox', 'upstream', 'log', 'acme'},
-    'master': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'upstream', 'cache', 'log', 'sandbox', 'site', 'acme'},
-    'server': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'cache', 'limit', 'sandbox', 'upstream', 'log', 'site', 'master', 'acme'},
+    'otlp': {'base'},
+    'site': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'cache', 'limit', 'sandbox', 'upstream', 'log', 'acme', 'otlp'},
+    'master': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'upstream', 'cache', 'log', 'sandbox', 'site', 'acme', 'otlp'},
+    'server': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'cache', 'limit', 'sandbox', 'upstream', 'log', 'site', 'master', 'acme', 'otlp'},
     'control': {'base', 'tls', 'http', 'conf', 'cache', 'limit', 'upstream', 'site', 'master', 'server'},
     'stream': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'upstream', 'log', 'site', 'master', 'server'},
     'command': {'base', 'conf', 'import', 'server', 'log', 'site', 'master', 'stream'},
@@ -38,7 +39,7 @@ ALLOWED_INCLUDES = {
     'top': {'base', 'http', 'conf', 'log', 'command'},
     'lint': {'base', 'io', 'tls', 'http', 'conf', 'upstream', 'command', 'log', 'sandbox', 'site'},
 }
-MODULE_INCLUDE_FOLDERS = {'base', 'http', 'wire', 'cache', 'limit', 'upstream', 'acme'}
+MODULE_INCLUDE_FOLDERS = {'base', 'http', 'wire', 'cache', 'limit', 'upstream', 'acme', 'otlp'}
 MODULE_INCLUDE_FILES = {'server/module.h', 'server/page/html.h', 'server/page/page.h', 'master/counters.h', 'site/field_name.h', 'site/user_variables.h', 'site/capture.h', 'site/subjects.h',
                      'server/representation.h', 'stream/stream_module.h', 'site/when.h', 'conf/directive.h', 'io/file_cache.h', 'io/directory.h'}
 GENERATED = {'build_options.h', 'build_versions.h', 'module_table.h'}

@@ -234,6 +234,24 @@
 #define LIMIT_ACME_RELOAD_S         60              /* longest time between a failed attempt and the next one after a start or a reload */
 #define LIMIT_ACME_CONTROL_MS       1000            /* delay before an ended renewal process is started again; doubled each time, up to a minute */
 
+/* otlp */
+#define LIMIT_SPAN_BYTES            2048            /* one span in shared memory: ids, times, name, attributes; further attributes are dropped */
+#define LIMIT_SPAN_TEXT             512             /* bytes of one value of a span; the rest is cut off */
+#define LIMIT_SPAN_KEY              255             /* bytes of the name of an attribute */
+#define LIMIT_OTLP_BATCH            10000           /* upper bound of batch_size */
+#define LIMIT_OTLP_QUEUE            65536           /* spans of a worker that wait: batch_size times batch_count */
+#define LIMIT_OTLP_INTERVAL_MS      (3600 * 1000)   /* upper bound of interval */
+#define LIMIT_OTLP_URL              1024            /* bytes of the endpoint */
+#define LIMIT_OTLP_REQUEST          (4 * 1024 * 1024) /* bytes of a batch; further spans are in the next one */
+#define LIMIT_OTLP_RESPONSE         (64 * 1024)     /* bytes of the collector's response; the rest is not read */
+#define LIMIT_OTLP_SEND_MS          10000           /* one attempt to send a batch: connection, request, response */
+#define LIMIT_OTLP_ATTEMPTS         6               /* attempts to send a batch */
+#define LIMIT_OTLP_BACKOFF_MS       500             /* delay after the first attempt; doubled after each further one */
+#define LIMIT_OTLP_RETRY_AFTER_MS   30000           /* longest delay that a collector can request */
+#define LIMIT_OTLP_FLUSH_MS         3000            /* time in which an ending exporter sends the spans that are left */
+#define LIMIT_OTLP_LOG_MS           60000           /* between two log lines about dropped spans */
+#define LIMIT_OTLP_RESTART_MS       500             /* delay before an ended exporter is started again; doubled each time, up to half a minute */
+
 /* cache */
 #define LIMIT_CACHE_ZONE_MIN        (32 * 1024)     /* smallest size of a cache index */
 #define LIMIT_CACHE_ZONE_MAX        (64ull * 1024 * 1024 * 1024)

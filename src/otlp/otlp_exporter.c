@@ -1,0 +1,221 @@
+/*
+ * The loop of the exporter: waits for spans, takes a batch, sends it, repeats it after temporary failures.
+ */
+#include "otlp/otlp_exporter.h"
+
+#include "base/limits.h"
+#include "build_options.h"
+#include "otlp/otlp_encode.h"
+#include "otlp/otlp_send.h"
+#include "otlp/span_ring.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { QUIET_MS = 10 }; /* a worker that wakes the exporter without cause costs little CPU time */
+
+struct exporter {
+    const struct otlp_exporter *settings;
+    struct span_zone *zone;
+    struct otlp_counters *counters;
+    struct otlp_events events;
+    struct otlp_message message;
+    uint64_t batch;                 /* spans in `message` */
+    struct span span;               /* a private copy */
+    bool held;                      /* `span` did not fit into the last batch: it begins the next one */
+    bool corrupt;                   /* the positions of a ring, or a span, were invalid */
+    char cause[128];                /* of the last failure; empty: none */
+    uint64_t logged_ms;             /* 0: no line was logged */
+    uint64_t logged_full, logged_failed; /* counters at that time */
+};
+
+uint64_t otlp_backoff_ms(unsigned attempt, uint64_t retry_after_ms)
+{
+    uint64_t delay_ms = (uint64_t)LIMIT_OTLP_BACKOFF_MS << (attempt - 1);
+
+    return delay_ms < retry_after_ms ? retry_after_ms : delay_ms;
+}
+
+/* At most one line a minute; `last`: the exporter ends. */
+static void log_dropped(struct exporter *exporter, bool last)
+{
+    uint64_t full = __atomic_load_n(&exporter->counters->dropped_full, __ATOMIC_RELAXED);
+    uint64_t failed = __atomic_load_n(&exporter->counters->dropped_failed, __ATOMIC_RELAXED);
+    uint64_t now = otlp_now_ms();
+
+    if ((full == exporter->logged_full && failed == exporter->logged_failed) ||
+        (!last && exporter->logged_ms > 0 && now - exporter->logged_ms < LIMIT_OTLP_LOG_MS))
+        return;
+    log_write(exporter->settings->log, LOG_WARN,
+              "otlp: spans were dropped: %llu because the queue of a worker was full, %llu because they could not be "
+              "sent to " STR_FMT "%s%s%s",
+              (unsigned long long)(full - exporter->logged_full),
+              (unsigned long long)(failed - exporter->logged_failed),
+              STR_ARG(exporter->settings->otlp->endpoint.url), exporter->cause[0] ? ": " : "", exporter->cause,
+              exporter->corrupt ? "; a worker wrote invalid spans" : "");
+    exporter->logged_ms = now;
+    exporter->logged_full = full;
+    exporter->logged_failed = failed;
+    exporter->corrupt = false;
+    exporter->cause[0] = '\0';
+}
+
+/* Copies the next valid span. False: there is none. */
+static bool take_span(struct exporter *exporter)
+{
+    if (exporter->held) {
+        exporter->held = false;
+        return true;
+    }
+    while (span_zone_take(exporter->zone, &exporter->span, &exporter->corrupt)) {
+        if (span_is_valid(&exporter->span))
+            return true;
+        exporter->corrupt = true;
+        otlp_count(&exporter->counters->dropped_failed, 1);
+    }
+    return false;
+}
+
+/* Fills the message. 0 or -errno: the spans are counted as dropped. */
+static int take_batch(struct exporter *exporter)
+{
+    const struct otlp *otlp = exporter->settings->otlp;
+    int error = 0;
+
+    exporter->batch = 0;
+    otlp_message_begin(&exporter->message, otlp, STR(SLUICE_VERSION), LIMIT_OTLP_REQUEST);
+    while (error == 0 && exporter->batch < otlp->batch_size && take_span(exporter)) {
+        error = otlp_message_add(&exporter->message, &exporter->span);
+        exporter->batch += error == 0;
+    }
+    exporter->held = error == -ENOBUFS && exporter->batch > 0;
+    span_zone_set_taken(exporter->zone, exporter->batch + exporter->held);
+    if (error == 0 || exporter->held)
+        error = otlp_message_end(&exporter->message);
+    else
+        exporter->batch++;
+    return error;
+}
+
+/* Returns true if the batch is done, accepted or not; false: it may be sent again. */
+static bool try_batch(struct exporter *exporter, uint64_t *out_retry_after_ms)
+{
+    const struct otlp_endpoint *endpoint = &exporter->settings->otlp->endpoint;
+    struct otlp_response response = {0};
+    int error = otlp_send(&exporter->events, endpoint, buffer_str(&exporter->message.out), &response);
+    uint64_t rejected = response.rejected < exporter->batch ? response.rejected : exporter->batch;
+
+    *out_retry_after_ms = response.retry_after_ms;
+    if (error == 0 && response.status >= 200 && response.status < 300) {
+        otlp_count(&exporter->counters->sent, exporter->batch - rejected);
+        snprintf(exporter->cause, sizeof(exporter->cause), "%s",
+                 rejected > 0 ? "the collector rejected a part of a batch" : "");
+        exporter->batch = rejected;
+        return true;
+    }
+    if (error < 0)
+        snprintf(exporter->cause, sizeof(exporter->cause), "%d: %s", -error, strerror(-error));
+    else
+        snprintf(exporter->cause, sizeof(exporter->cause), "the collector responded with status %d", response.status);
+    log_write(exporter->settings->log, LOG_INFO, "otlp: sending to " STR_FMT " failed (%s)", STR_ARG(endpoint->url),
+              exporter->cause);
+    return error == 0 && !otlp_status_is_retryable(response.status);
+}
+
+/* Sends the batch; spans that are not accepted are counted as dropped. Returns true if all were accepted. */
+static bool send_batch(struct exporter *exporter)
+{
+    uint64_t retry_after_ms;
+
+    for (unsigned attempt = 1; !try_batch(exporter, &retry_after_ms); attempt++) {
+        uint64_t delay_ms = otlp_backoff_ms(attempt, retry_after_ms), now = otlp_now_ms();
+
+        if (attempt == LIMIT_OTLP_ATTEMPTS || exporter->events.ending)
+            break;
+        /* The random part prevents that many servers return at once. */
+        otlp_wait(&exporter->events, -1, 0, now + delay_ms + now % (delay_ms / 2), true);
+    }
+    otlp_count(&exporter->counters->dropped_failed, exporter->batch);
+    return exporter->batch == 0;
+}
+
+/* Returns true if a batch was sent; false: none were waiting, or they could not be sent. */
+static bool export_batch(struct exporter *exporter)
+{
+    int error = take_batch(exporter);
+    bool sent = error == 0 && exporter->batch > 0 && send_batch(exporter);
+
+    if (error < 0)
+        otlp_count(&exporter->counters->dropped_failed, exporter->batch);
+    span_zone_set_taken(exporter->zone, exporter->held);
+    otlp_message_finish(&exporter->message);
+    log_dropped(exporter, false);
+    return sent;
+}
+
+static bool batch_waits(const struct exporter *exporter)
+{
+    return span_zone_waiting(exporter->zone) >= exporter->settings->otlp->batch_size;
+}
+
+/* Waits until a batch is complete, or until `due_ms`. */
+static void wait_for_batch(struct exporter *exporter, uint64_t due_ms)
+{
+    int wake_fd = span_zone_wake_fd(exporter->zone);
+    uint64_t wakes;
+
+    while (!batch_waits(exporter) && otlp_wait(&exporter->events, wake_fd, POLLIN, due_ms, true)) {
+        if (read(wake_fd, &wakes, sizeof(wakes)) < 0 || batch_waits(exporter))
+            continue;
+        otlp_wait(&exporter->events, -1, 0, otlp_now_ms() + QUIET_MS, true);
+    }
+}
+
+/* Looks at the channel without waiting. */
+static bool is_ending(struct exporter *exporter)
+{
+    otlp_wait(&exporter->events, -1, 0, 0, true);
+    return exporter->events.ending;
+}
+
+static void run_loop(struct exporter *exporter)
+{
+    uint64_t interval_ms = exporter->settings->otlp->interval_ms, due_ms = otlp_now_ms() + interval_ms;
+
+    while (!is_ending(exporter)) {
+        wait_for_batch(exporter, due_ms);
+        while (!is_ending(exporter) && (batch_waits(exporter) || exporter->held))
+            export_batch(exporter);
+        if (!exporter->events.ending && otlp_now_ms() >= due_ms) {
+            export_batch(exporter);
+            due_ms = otlp_now_ms() + interval_ms;
+        }
+        log_dropped(exporter, false);
+    }
+}
+
+int otlp_exporter_run(const struct otlp_exporter *settings)
+{
+    struct exporter *exporter = calloc(1, sizeof(*exporter));
+
+    if (!exporter) {
+        log_write(settings->log, LOG_ALERT, "otlp: out of memory");
+        return EXIT_FAILURE;
+    }
+    exporter->settings = settings;
+    exporter->zone = settings->otlp->zone;
+    exporter->counters = span_zone_counters(exporter->zone);
+    exporter->events = (struct otlp_events){.channel_fd = settings->channel_fd};
+    exporter->logged_full = __atomic_load_n(&exporter->counters->dropped_full, __ATOMIC_RELAXED);
+    exporter->logged_failed = __atomic_load_n(&exporter->counters->dropped_failed, __ATOMIC_RELAXED);
+    otlp_count(&exporter->counters->dropped_failed, span_zone_set_taken(exporter->zone, 0));
+    run_loop(exporter);
+    while (otlp_now_ms() < exporter->events.end_ms && export_batch(exporter))
+        continue;
+    log_dropped(exporter, true);
+    free(exporter);
+    return EXIT_SUCCESS;
+}
