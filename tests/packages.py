@@ -25,8 +25,10 @@ def stamp_text(requirements):
 
 
 def install(folder, requirements):
-    """Creates the environment and installs the packages; True on success."""
-    if subprocess.run([sys.executable, '-m', 'venv', '--clear', folder], check=False).returncode != 0:
+    """Creates the environment and installs the packages; True on success. An existing environment, which other tests may be using,
+    gets the packages that it lacks."""
+    kept = os.path.exists(os.path.join(folder, 'lib', f'python{sys.version_info[0]}.{sys.version_info[1]}'))
+    if not kept and subprocess.run([sys.executable, '-m', 'venv', '--clear', folder], check=False).returncode != 0:
         return False
     pip = [os.path.join(folder, 'bin', 'python'), '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check',
            '--retries', '5', '--timeout', '30', '-r', requirements]
@@ -57,7 +59,7 @@ def failed_recently(path, text):
 def prepare(build, requirements=REQUIREMENTS, name='venv', retry=False):
     """Returns the directory of the environment, or None. `again` repeats an installation that failed recently."""
     folder = os.path.join(build, name)
-    stamp, failed, text = os.path.join(folder, 'stamp'), os.path.join(build, f'{name}.failed'), stamp_text(requirements)
+    stamp, failed, text = os.path.join(folder, 'installed'), os.path.join(build, f'{name}.failed'), stamp_text(requirements)
     with open(os.path.join(build, f'{name}.lock'), 'w', encoding='utf-8') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if read(stamp) == text:

@@ -1,85 +1,16 @@
 /*
  * `otel_trace_context`: W3C Trace Context as of nginx's module otel. Reads the trace of a request, and replaces its
  * traceparent and tracestate, which the gateways then forward as any other field. A request has one span, which its
- * internal redirects, subrequests and attempts share.
+ * internal redirects, subrequests and attempts share. otel_conf.c has the directives, otel_span.c exports the span.
  */
+#include "otel.h"
+
 #include "base/text_writer.h"
 #include "http/connection_options.h"
-#include "http/trace_context.h"
-#include "server/module.h"
 
 #include <errno.h>
-#include <stddef.h>
 
 #define ABSENT ((struct str){NULL, 0})
-
-enum { CONTEXT_EXTRACT = 1, CONTEXT_INJECT = 2 };
-
-/* The index is a set of these bits. */
-static const char *const contexts[] = {"ignore", "extract", "inject", "propagate", NULL};
-
-static const char *const switches[] = {"off", "on", NULL};
-
-struct otel_conf {
-    int context;
-    struct sampling {
-        const struct template *text; /* NULL: `on` holds */
-        int on;
-    } sampling;
-};
-
-/* In the client's exchange, for its subrequests, too. */
-struct otel_trace {
-    bool begun;
-    bool injected;               /* own.sampled is final */
-    struct trace_context parent; /* of the request; trace_id data NULL: none, or not read */
-    struct str state;            /* its tracestate; empty: none */
-    struct trace_context own;
-    char new_trace_id[TRACE_ID_DIGITS];
-    char span_id[SPAN_ID_DIGITS];
-};
-
-extern const struct module module_otel;
-
-static int read_sampling(struct conf_reader *reader, const struct conf_node *node, void *out)
-{
-    struct sampling *sampling = out;
-    struct str text;
-    int error = conf_read_text(reader, node, &text);
-
-    if (error < 0)
-        return error;
-    if (str_find(text, '$') < 0)
-        return conf_read_choice(reader, node, switches, &sampling->on);
-    return conf_read_template(reader, node, &sampling->text);
-}
-
-static const struct directive directives[] = {
-    {.name = "otel_trace_context",
-     .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_CHOICE,
-     .offset = offsetof(struct otel_conf, context),
-     .choices = contexts,
-     .default_value = "ignore",
-     .example = "otel_trace_context: propagate",
-     .help = "W3C Trace Context. extract: read the trace from traceparent and tracestate of the request. inject: send "
-             "upstream servers a traceparent with the span of this server, and none of the client's. propagate: both. "
-             "ignore: the fields of the client are passed on as any other field. Read the fields of clients that you "
-             "trust only: they choose the trace, and whether it is sampled."},
-    {.name = "otel_trace",
-     .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_CUSTOM,
-     .offset = offsetof(struct otel_conf, sampling),
-     .row_size = sizeof(struct sampling),
-     .row = read_sampling,
-     .syntax = "on | off | $variable",
-     .example = "otel_trace: on",
-     .schema = "{\"type\": [\"string\", \"boolean\"]}",
-     .help = "Whether a trace that begins at this server is sampled (default: off): on, off, or a variable, which is "
-             "on or 1. It is the flag in the traceparent for upstream servers. A trace read from the request keeps "
-             "the flag of the request; in nginx, this directive replaces it."},
-    {0},
-};
 
 /* Reads the parent if the location permits it, and draws the ids. 0 or -errno: the trace has not begun. */
 static int begin_trace(const struct exchange *x, struct otel_trace *trace)
@@ -186,15 +117,19 @@ static int remove_connection_names(struct exchange *x)
     return value.data ? headers_add(headers, &x->arena, STR("Connection"), value) : -ENOMEM;
 }
 
-static int inject(struct exchange *x, const struct otel_conf *conf, struct otel_trace *trace)
+/* Decides once whether the trace is sampled. A span is exported only if a location of the client's request traces. */
+static void decide_sampling(struct exchange *x, const struct otel_conf *conf, struct otel_trace *trace)
 {
-    int error;
-
-    if (!trace->injected) {
+    if (!trace->decided)
         trace->own.sampled = is_sampled(x, conf, trace);
-        trace->injected = true;
-    }
-    error = set_fields(x, trace);
+    trace->decided = true;
+    trace->exported |= conf->otlp && trace->own.sampled && !exchange_is_subrequest(x);
+}
+
+static int inject(struct exchange *x, const struct otel_trace *trace)
+{
+    int error = set_fields(x, trace);
+
     return error < 0 ? error : remove_connection_names(x);
 }
 
@@ -204,8 +139,10 @@ static enum outcome otel_handler(struct exchange *x, const void *conf, void *sta
     struct otel_trace *trace;
     int error = find_trace(x, &trace);
 
+    if (error == 0 && ((own->context & CONTEXT_INJECT) || own->otlp))
+        decide_sampling(x, own, trace);
     if (error == 0 && (own->context & CONTEXT_INJECT))
-        error = inject(x, own, trace);
+        error = inject(x, trace);
     if (error == 0)
         return OUTCOME_DECLINED;
     if (own->context & CONTEXT_INJECT) /* upstream servers trust the fields */
@@ -219,7 +156,22 @@ static bool otel_idle(const void *conf)
 {
     const struct otel_conf *own = conf;
 
-    return own->context == 0;
+    return own->context == 0 && !(own->otlp && (own->sampling.on || own->sampling.text));
+}
+
+static bool otel_finishes(const void *conf)
+{
+    const struct otel_conf *own = conf;
+
+    return own->otlp != NULL;
+}
+
+static void otel_finish(struct exchange *x, const void *conf)
+{
+    const struct otel_trace *trace = exchange_is_subrequest(x) ? NULL : exchange_state_found(x, &module_otel);
+
+    if (trace && trace->exported)
+        otel_export_span(x, conf, trace);
 }
 
 static struct str get_trace_id(const void *subject, struct str parameter, struct arena *arena)
@@ -265,9 +217,12 @@ static const struct variable_table variable_table = {variables, sizeof(variables
 
 const struct module module_otel = {
     .name = "otel",
-    .directives = directives,
+    .directives = otel_directives,
     .conf_size = sizeof(struct otel_conf),
+    .conf_check = otel_conf_check,
     .idle = otel_idle,
     .handler = otel_handler,
+    .finish = otel_finish,
+    .finishes = otel_finishes,
     .variables = &variable_table,
 };

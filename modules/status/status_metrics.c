@@ -81,6 +81,13 @@ static const char *lookup_label(unsigned index, char memory[8])
     return names[index];
 }
 
+static const char *dropped_label(unsigned index, char memory[8])
+{
+    static const char *const names[] = {"queue_full", "not_sent"};
+
+    return names[index];
+}
+
 #define AT(field)  .offset = offsetof(struct status_values, field)
 #define SUM(field) AT(total.sum.field)
 
@@ -164,6 +171,12 @@ const struct metric status_metrics[] = {
      0, 2, AT(lookups)},
     {"access_log_lines_dropped_total", METRIC_COUNTER, "Access log lines that were dropped.", NULL, NULL,
      0, 1, SUM(log_lines_dropped)},
+    {"spans_sent_total", METRIC_COUNTER, "Spans that the collector of otel_exporter accepted.", NULL, NULL, 0, 1,
+     AT(total.spans_sent)},
+    {"spans_dropped_total", METRIC_COUNTER,
+     "Spans that were dropped. queue_full: the queue of a worker was full. not_sent: the collector did not accept "
+     "them.",
+     "reason", dropped_label, 0, 2, AT(total.spans_dropped)},
     {0},
 };
 

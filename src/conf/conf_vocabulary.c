@@ -123,7 +123,6 @@ static const struct {
     {"njs*", "sluice runs no JavaScript: put the code behind a proxy"},
     {"open_file_cache_events", "delete it: files are checked again after open_file_cache_valid"},
     {"open_log_file_cache", "delete it: logs stay open"},
-    {"otel_*", "sluice passes traces on (otel_trace_context) and exports no spans: let the application export them"},
     {"override_charset", "store the files as UTF-8: sluice does not recode"},
     {"pcre_jit", "delete it: regular expressions are compiled to machine code where the system allows it"},
     {"perl*", "sluice runs no Perl: put the code behind a proxy"},

@@ -108,6 +108,7 @@ struct user_variables;               /* site/user_variables.h */
 struct caches;                      /* cache/cache_conf.h */
 struct limits;                      /* limit/limit_conf.h */
 struct acme;                        /* acme/acme.h */
+struct otlp;                        /* otlp/otlp.h */
 
 struct conf_reader {
     struct arena *arena;            /* the configuration's */
@@ -122,6 +123,7 @@ struct conf_reader {
     struct caches *caches;          /* caches, for rows that name one; opaque here */
     struct limits *limits;          /* zones of limits; opaque here */
     const struct acme *acme;        /* certificates by ACME; complete after all servers are read; opaque here */
+    struct otlp *otlp;              /* export of spans, set by the module otel; opaque here */
     struct conf_words *directories;     /* directories that workers write to, without duplicates; NULL: not collected */
     const struct directive *directive; /* current directive, for messages; NULL: none */
 };

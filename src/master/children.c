@@ -46,11 +46,12 @@ void child_channel_close(struct child *child)
     close_fd(&child->channel_fd);
 }
 
-/* In a new worker: closes the channels of the other workers of a generation. */
+/* In a new worker: closes the channels of the other workers of a generation, and of its exporter. */
 static void close_channels(struct generation *generation)
 {
     for (unsigned i = 0; i < generation->child_count; i++)
         child_channel_close(&generation->children[i]);
+    close_fd(&generation->exporter.channel_fd);
 }
 
 static void close_generation(struct generation *generation)
@@ -425,7 +426,7 @@ void children_reap(struct master *master)
 
         if (generation)
             child_ended(master, generation, child, status);
-        else if (!master_acme_exited(master, pid, status))
+        else if (!master_acme_exited(master, pid, status) && !master_otlp_exited(master, pid, status))
             upgrade_child_exited(master, pid, status);
     }
 }

@@ -52,6 +52,8 @@ struct counters_total {
     uint64_t restarts;              /* of workers that died */
     uint64_t generation;            /* 1, and one more after each reload */
     uint64_t started_s;             /* since the epoch: start of the master */
+    uint64_t spans_sent;
+    uint64_t spans_dropped[2];      /* because the queue of a worker was full; because they were not sent */
     /* ssl_ktls: auto: CPU time in ns per KiB of large bodies; 0: not measured */
     uint64_t ktls_kernel_ns[RECORD_CIPHERS], ktls_user_ns[RECORD_CIPHERS];
     uint64_t aead_ipsec_mb[RECORD_CIPHERS]; /* 1: the AEAD engine of the cipher is ipsec-mb; 0: OpenSSL */

@@ -213,7 +213,7 @@ static int open_sockets(struct master *master, struct generation *generation)
 struct generation *generation_open(struct master *master, struct configuration *configuration)
 {
     static int (*const steps[])(struct master *master, struct generation *generation) = {
-        find_identity, check_files, make_children, open_access_logs, create_directories, open_caches,
+        find_identity, check_files, make_children, master_otlp_open, open_access_logs, create_directories, open_caches,
         open_limits, open_sessions, master_acme_open, master_ktls_probe, master_aead_choose, master_ktls_choose,
         master_tickets_open, open_sockets,
     };
@@ -226,6 +226,7 @@ struct generation *generation_open(struct master *master, struct configuration *
         return NULL;
     }
     generation->configuration = configuration;
+    generation->exporter.channel_fd = -1;
     configuration->number = master->switches + 1;
     for (size_t i = 0; i < configuration->access_log_count; i++)
         configuration->access_logs[i]->fd = -1;
@@ -269,6 +270,7 @@ void generation_close(struct master *master, struct generation *generation)
     caches_close(&generation->configuration->caches);
     limits_close(&generation->configuration->limits);
     session_stores_close(&generation->configuration->sessions);
+    master_otlp_close(generation);
     free(generation->children);
     list_remove(&generation->link);
     configuration_destroy(generation->configuration);

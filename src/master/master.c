@@ -268,6 +268,7 @@ static int wait_ms(const struct master *master)
 
         if (generation->phase < PHASE_QUITTING)
             wait = earlier_wait(wait, children_next_ms(master, generation));
+        wait = earlier_wait(wait, master_otlp_next_ms(master, generation));
         if (generation->kill_ms > 0)
             wait = earlier_wait(wait, generation->kill_ms <= master->clock.monotonic_ms
                                     ? 0
@@ -385,6 +386,7 @@ static void switch_generation(struct master *master)
     }
     log_started(master, master->current->configuration);
     master_acme_start(master);
+    master_otlp_start(master, master->current);
     service_notify("READY=1");
     if (!before && !master->drained)
         first_generation_started(master);
@@ -411,8 +413,12 @@ static void generation_step(struct master *master, struct generation *generation
         children_start(master, generation);
     if (generation->phase == PHASE_STARTING && children_ready(generation))
         switch_generation(master);
+    master_otlp_check(master, generation);
     if (generation->phase >= PHASE_QUITTING && children_alive(generation) == 0) {
-        close_generation(master, generation);
+        if (master_otlp_end(master, generation))
+            close_generation(master, generation);
+        else if (master->ending) /* while the last spans are sent, the kernel queues no connections */
+            sockets_close(&generation->sockets, !upgrade_shares_sockets(master));
         return;
     }
     if (generation->kill_ms > 0 && master->clock.monotonic_ms >= generation->kill_ms) {

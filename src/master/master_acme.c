@@ -54,21 +54,6 @@ int master_acme_open(struct master *master, struct generation *generation)
     return acme->zone ? 0 : -ENOMEM;
 }
 
-/* Closes all descriptors of the master except the standard ones and these two. */
-static int close_others(int one, int other)
-{
-    const int kept[] = {one < other ? one : other, one < other ? other : one};
-    int first = STDERR_FILENO + 1;
-
-    for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
-        if (kept[i] > first && close_range((unsigned)first, (unsigned)kept[i] - 1, 0) < 0)
-            return -errno;
-        if (kept[i] >= first)
-            first = kept[i] + 1;
-    }
-    return close_range((unsigned)first, UINT_MAX, 0) < 0 ? -errno : 0;
-}
-
 static _Noreturn void become_renewal(struct master *master, struct generation *generation, int channel_fd)
 {
     struct log *log = &master->error_log.log;
@@ -79,9 +64,9 @@ static _Noreturn void become_renewal(struct master *master, struct generation *g
     struct identity identity;
     const char *step = "closing files, or finding the user,";
     char executable[PATH_MAX] = "";
-    int result, status = EXIT_FAILURE;
+    const int kept[] = {channel_fd, master->error_log.fd};
+    int result = child_close_others(kept, sizeof(kept) / sizeof(kept[0])), status = EXIT_FAILURE;
 
-    result = close_others(channel_fd, master->error_log.fd);
     if (result == 0)
         result = find_identity(master, generation, &identity);
     if (result == 0)

@@ -60,5 +60,6 @@ void master_reopen_logs(struct master *master)
 
         reopen_error_log(master, generation);
         reopen_access_logs(master, generation);
+        master_otlp_reopen(master, generation);
     }
 }

@@ -41,6 +41,17 @@ struct child {
     bool traced;                    /* a debugger was found since the last heartbeat, and logged */
 };
 
+/* The exporter of spans of a generation. */
+struct exporter_child {
+    pid_t pid;                      /* 0: none */
+    int channel_fd;                 /* closing it ends the exporter; -1: none */
+    bool ending;                    /* the workers have ended: it is not started again */
+    unsigned failures;              /* consecutive unexpected exits */
+    uint64_t started_ms;
+    uint64_t start_ms;              /* time of the next start; 0: not planned */
+    uint64_t kill_ms;               /* when it is killed, because it does not exit; 0: never */
+};
+
 /* One configuration with its resources. */
 struct generation {
     struct list link;               /* in master->generations */
@@ -50,6 +61,7 @@ struct generation {
     struct child *children;
     unsigned child_count;
     enum phase phase;
+    struct exporter_child exporter;
     uint64_t files_checked_ms;      /* last check of the TLS files */
     uint64_t kill_ms;               /* when remaining workers are killed; 0: never */
 };
@@ -178,6 +190,29 @@ int master_acme_next_ms(const struct master *master);
 void master_acme_read(struct master *master);
 /* Returns true if `pid` is the renewal process, which has exited. */
 bool master_acme_exited(struct master *master, pid_t pid, int status);
+
+/* Maps the queues of spans if the generation has `otel_exporter`. 0, or -errno after logging it. */
+MUST_CHECK int master_otlp_open(struct master *master, struct generation *generation);
+/* Starts the exporter, if the generation has one. */
+void master_otlp_start(struct master *master, struct generation *generation);
+/* Starts or kills it when it is due. */
+void master_otlp_check(struct master *master, struct generation *generation);
+/* Returns the milliseconds until then; -1: never. */
+int master_otlp_next_ms(const struct master *master, const struct generation *generation);
+/* Replaces it by a process that has the present error log. */
+void master_otlp_reopen(struct master *master, struct generation *generation);
+/* Called when the workers have ended, until it returns true: the exporter has sent the last spans and exited. */
+MUST_CHECK bool master_otlp_end(struct master *master, struct generation *generation);
+/* Unmaps the queues. */
+void master_otlp_close(struct generation *generation);
+/* Returns true if `pid` is an exporter, which has exited. */
+bool master_otlp_exited(struct master *master, pid_t pid, int status);
+
+/*
+ * In a new process: closes all descriptors of the master except the standard ones and these, of which -1 is none. 0 or
+ * -errno.
+ */
+MUST_CHECK int child_close_others(const int *kept, size_t count);
 
 /* Logs, aborts and finally kills the workers whose heartbeats are missing; their sockets go to other workers. */
 void heartbeats_check(struct master *master);

@@ -74,6 +74,9 @@ void shared_total(const struct shared *shared, struct counters_total *out_total)
         .restarts = __atomic_load_n(&shared->restarts, __ATOMIC_RELAXED),
         .generation = __atomic_load_n(&shared->generation, __ATOMIC_RELAXED),
         .started_s = shared->started_s,
+        .spans_sent = __atomic_load_n(&shared->spans.sent, __ATOMIC_RELAXED),
+        .spans_dropped = {__atomic_load_n(&shared->spans.dropped_full, __ATOMIC_RELAXED),
+                          __atomic_load_n(&shared->spans.dropped_failed, __ATOMIC_RELAXED)},
     };
     for (unsigned cipher = 0; cipher < RECORD_CIPHERS; cipher++) {
         uint32_t kernel_ns, user_ns;

@@ -126,6 +126,16 @@ bool exchange_needs_whole_body(const struct exchange *x)
     return false;
 }
 
+struct str exchange_location_name(const struct exchange *x)
+{
+    return request_state_of(x)->location->pattern;
+}
+
+int exchange_status(const struct exchange *x)
+{
+    return request_status(request_state_of(x));
+}
+
 struct str exchange_location(const struct exchange *x)
 {
     const struct location *location = request_state_of(x)->location;

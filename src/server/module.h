@@ -243,6 +243,10 @@ bool exchange_path_traverses(struct exchange *x, const struct template *template
  * server's own scope.
  */
 struct str exchange_location(const struct exchange *x);
+/* Returns the location as it is written in the configuration: "/api/", "@name", a pattern; empty: the server's scope. */
+struct str exchange_location_name(const struct exchange *x);
+/* Returns $status as a number; 0: there was no response. */
+int exchange_status(const struct exchange *x);
 /* Returns true if an internal redirect has replaced the client's URI. */
 bool exchange_uri_changed(const struct exchange *x);
 /* Returns true if a location was searched more than once: an internal redirect, or a `rewrite` of a location. */
@@ -294,6 +298,8 @@ struct file_cache *worker_file_cache(struct worker *worker);
  * shared memory.
  */
 unsigned worker_slot(const struct worker *worker);
+/* Returns the worker's index among the workers of its configuration, which its replacement has, too. */
+unsigned worker_number(const struct worker *worker);
 /* Returns the sums of the counters of all workers (master/counters.h). */
 void worker_counters(const struct worker *worker, struct counters_total *out_total);
 /* Counts the exchange's connection as writing from now on, before its response starts. */

@@ -56,6 +56,11 @@ unsigned worker_slot(const struct worker *worker)
     return worker->shared_index;
 }
 
+unsigned worker_number(const struct worker *worker)
+{
+    return worker->number;
+}
+
 void worker_counters(const struct worker *worker, struct counters_total *out_total)
 {
     shared_total(worker->shared, out_total);

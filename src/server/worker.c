@@ -312,6 +312,7 @@ static void worker_init(struct worker *worker, const struct worker_start *start)
                               .worker_count = start->workers,
                               .counters = &start->shared->workers[start->shared_index].counters,
                               .shared_index = start->shared_index,
+                              .number = start->number,
                               .channel_fd = start->channel_fd,
                               .channel_spare = open("/dev/null", O_RDONLY | O_CLOEXEC),
                               .signal_fd = -1};

@@ -33,6 +33,7 @@ struct worker {
     struct shared *shared;                  /* memory shared by all workers */
     struct counters *counters;              /* this worker's entry in it */
     unsigned shared_index;                  /* index of that entry */
+    unsigned number;                        /* index among the workers of its generation */
     unsigned worker_count;                  /* number of workers of this generation, including this one */
     struct wire_shared wires;
     struct arena_pool arenas;

@@ -222,6 +222,7 @@ struct configuration *configuration_load(const struct configuration_source *sour
             .directories = &configuration->directories,
             .limits = &configuration->limits,
             .acme = &configuration->acme,
+            .otlp = &configuration->otlp,
             .prefix = source->prefix,
             .test_only = source->test_only,
         };

@@ -16,6 +16,7 @@
 #include "io/listener.h"
 #include "limit/limit_conf.h"
 #include "log/error_log.h"
+#include "otlp/otlp.h"
 #include "site/user_variables.h"
 #include "tls/tls_context.h"
 #include "upstream/upstream.h"
@@ -172,6 +173,7 @@ struct configuration {
     struct limits limits;           /* of limit_req_zone and limit_conn_zone */
     struct session_stores sessions; /* of ssl_session_cache */
     struct acme acme;               /* certificates of `ssl_certificate: acme` */
+    struct otlp otlp;               /* export of spans: otel_exporter */
     struct upstreams upstreams;     /* blocks, and addresses in proxy_pass */
     struct str hostname;            /* of this machine, for $hostname */
     struct access_log_target **access_logs; /* every distinct target, opened by the master */

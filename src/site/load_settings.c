@@ -53,7 +53,8 @@ static bool location_select_modules(struct location *location, bool control)
         const struct module *module = module_table[i];
         uint64_t bit = UINT64_C(1) << i;
 
-        location->finishing |= module->finish ? bit : 0;
+        if (module->finish && (!module->finishes || module->finishes(location->module_conf[i])))
+            location->finishing |= bit;
         if (module->control != control || (module->idle && module->idle(location->module_conf[i])))
             continue;
         location->handlers |= module->handler ? bit : 0;

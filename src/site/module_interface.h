@@ -67,6 +67,7 @@ struct module {
     /* Called with the response's fields set. True if the filter needs the whole body: no range may be served. NULL: it never does. */
     bool (*needs_whole_body)(const struct exchange *x, const void *conf);
     void (*finish)(struct exchange *x, const void *conf); /* called once per exchange, in every location */
+    bool (*finishes)(const void *conf); /* false: `finish` is needed in no location of this configuration. NULL: it is */
     void (*cancel)(struct exchange *x, void *state);   /* the exchange ends while PENDING: release resources, do not resume */
     const struct variable_table *variables;
     bool limits_rate;                               /* its filter applies exchange_set_rate, and then runs even if idle */

@@ -51,7 +51,8 @@ static inline struct one_worker *one_worker_start(void (*run)(int channel_fd))
     made->main.worker_heartbeat_timeout_ms = 1000;
     made->configuration.main = &made->main;
     made->generation = (struct generation){
-        .configuration = &made->configuration, .children = &made->child, .child_count = 1, .phase = PHASE_RUNNING};
+        .configuration = &made->configuration, .children = &made->child, .child_count = 1, .phase = PHASE_RUNNING,
+        .exporter.channel_fd = -1};
     made->child = (struct child){.acceptor = -1};
     list_init(&made->child.queued);
     list_init(&made->master.generations);

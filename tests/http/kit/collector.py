@@ -1,0 +1,93 @@
+"""A collector of spans by OTLP/HTTP, which decodes requests with the classes of opentelemetry-proto."""
+import http.server
+import threading
+
+from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
+
+
+class Span:
+    """A span of a decoded request."""
+
+    def __init__(self, span):
+        self.span = span
+        self.trace, self.id, self.parent = span.trace_id.hex(), span.span_id.hex(), span.parent_span_id.hex()
+        self.name = span.name
+        self.attributes = {pair.key: value_of(pair.value) for pair in span.attributes}
+        assert len(self.attributes) == len(span.attributes), 'an attribute is repeated'
+
+
+def value_of(value):
+    return getattr(value, value.WhichOneof('value'))
+
+
+class Collector:
+    """Listens on 127.0.0.1. `statuses` are those of the next responses, then 200; while `open` is not set, responses are held."""
+
+    def __init__(self, port=0):
+        collector = self
+        self.batches, self.requests, self.resources, self.faults = [], [], [], []
+        self.statuses, self.rejected = [], 0
+        self.open = threading.Event()
+        self.open.set()
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = 'HTTP/1.1'
+
+            def do_POST(self):
+                collector.respond(self)
+
+            def log_message(self, *_):
+                pass
+
+        class Listener(http.server.ThreadingHTTPServer):
+            daemon_threads = True
+
+            def handle_error(self, *_):
+                pass                # the exporter was killed
+
+        self.listener = Listener(('127.0.0.1', port), Handler)
+        self.port = self.listener.server_address[1]
+        self.thread = threading.Thread(target=self.listener.serve_forever, daemon=True)
+        self.thread.start()
+
+    def respond(self, handler):
+        body = handler.rfile.read(int(handler.headers['Content-Length']))
+        self.requests.append((handler.path, dict(handler.headers.items())))
+        self.open.wait()
+        status = self.statuses.pop(0) if self.statuses else 200
+        response = trace_service_pb2.ExportTraceServiceResponse()
+        if self.rejected:
+            response.partial_success.rejected_spans = self.rejected
+            response.partial_success.error_message = 'rejected'
+        message = response.SerializeToString()
+        if status == 200:
+            self.record(body)
+        handler.send_response(status)
+        handler.send_header('Content-Type', 'application/x-protobuf')
+        handler.send_header('Content-Length', str(len(message)))
+        handler.end_headers()
+        handler.wfile.write(message)
+
+    def record(self, body):
+        try:
+            request = trace_service_pb2.ExportTraceServiceRequest.FromString(body)
+            assert request.SerializeToString(), 'an empty request'
+            batch = []
+            for resource in request.resource_spans:
+                self.resources.append({pair.key: value_of(pair.value) for pair in resource.resource.attributes})
+                for scope in resource.scope_spans:
+                    assert scope.scope.name == 'sluice' and scope.scope.version
+                    batch += [Span(span) for span in scope.spans]
+            self.batches.append(batch)
+        except Exception as error:  # pylint: disable=broad-except
+            self.faults.append(error)
+            raise
+
+    @property
+    def spans(self):
+        return [span for batch in list(self.batches) for span in batch]
+
+    def stop(self):
+        self.open.set()
+        self.listener.shutdown()
+        self.listener.server_close()
