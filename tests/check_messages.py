@@ -38,7 +38,7 @@ UNREACHABLE = {
     '"%.*s" cannot be read by this user, and was not tested': 'the tests run as root, which can read every file',
 }
 # The functions that report, and the index of their format argument; -1: the last one.
-CALLS = [(re.compile(r'\bconf_(?:error|warning)\('), 3), (re.compile(r'\btls_fail\('), 1), (re.compile(r'\brefuse(?:_row)?\(reader, '), -1)]
+CALLS = [(re.compile(r'\bconf_(?:error|warning)\('), 3), (re.compile(r'\btls_fail\('), 1), (re.compile(r'\breject(?:_row)?\(reader, '), -1)]
 STRING = re.compile(r'"((?:\\.|[^"\\])*)"')
 DIRECTIVE = re.compile(r'%(?:[-+ #0]*)(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh|h|ll|l|z|j)?[diouxXcsp%]')
 ESCAPES = {'n': '\n', 't': '\t', '"': '"', '\\': '\\'}

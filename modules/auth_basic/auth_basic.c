@@ -57,7 +57,7 @@ static void check_password_file(struct conf_reader *reader, const struct conf_no
     int result = text.data ? password_file_check(text.data, &line, user, sizeof(user), scheme, sizeof(scheme)) : 0;
 
     if (result < 0 && result != -EACCES)
-        conf_warning(reader->errors, node->mark, STR("all requests are refused until it can be read"),
+        conf_warning(reader->errors, node->mark, STR("all requests are rejected until it can be read"),
                      "auth_basic_user_file \"" STR_FMT "\" cannot be read (%d: %s)", STR_ARG(path), -result,
                      strerror(-result));
     if (result > 0)
@@ -99,7 +99,7 @@ static const struct directive directives[] = {
      .schema = "{\"type\": [\"string\", \"boolean\"]}",
      .help = "Requires a user name and a password of auth_basic_user_file; browsers show this text in the login "
              "dialog. off: not required. A worker computes two password hashes at a time, 256 requests wait, and "
-             "further ones are answered with 503: limit_req in the same location refuses floods earlier."},
+             "further ones are answered with 503: limit_req in the same location rejects floods earlier."},
     {.name = "auth_basic_user_file",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_PATH,
@@ -109,7 +109,7 @@ static const struct directive directives[] = {
      .help = "A file with one user per line, as htpasswd -B writes them: name:hash, by bcrypt, SHA-crypt ($5$, "
              "$6$), yescrypt or scrypt. $apr1$, the default of htpasswd, is accepted but weak: an attacker with a "
              "copy of the file finds passwords quickly. bcrypt (htpasswd -B) is better. $1$, SHA-1 and DES are "
-             "refused. A changed file is read again within a second."},
+             "rejected. A changed file is read again within a second."},
     {0},
 };
 

@@ -64,7 +64,7 @@ static int read_pass(struct conf_reader *reader, const struct conf_node *node, v
     return 0;
 }
 
-static int refuse_param(struct conf_reader *reader, struct conf_mark mark)
+static int reject_param(struct conf_reader *reader, struct conf_mark mark)
 {
     conf_error(reader->errors, mark, PARAM_HINT,
                "fastcgi_param takes a name, a value, and optionally if_not_empty");
@@ -82,7 +82,7 @@ static int read_params_map(struct conf_reader *reader, const struct conf_node *n
         struct fastcgi_param *param = &params->items[params->count++];
 
         param->name = node->pairs[i].key->text;
-        error = str_empty(param->name) ? refuse_param(reader, node->pairs[i].key->mark)
+        error = str_empty(param->name) ? reject_param(reader, node->pairs[i].key->mark)
                                        : conf_read_template(reader, node->pairs[i].value, &param->value);
     }
     return error;
@@ -102,7 +102,7 @@ static int read_params(struct conf_reader *reader, const struct conf_node *node,
         return error;
     if (words.count < 2 || words.count > 3 || str_empty(words.items[0]) ||
         (words.count == 3 && !str_equal(words.items[2], STR("if_not_empty"))))
-        return refuse_param(reader, node->mark);
+        return reject_param(reader, node->mark);
     params->items = arena_zalloc(reader->arena, 1, sizeof(*params->items));
     if (!params->items)
         return -ENOMEM;

@@ -19,7 +19,7 @@ struct limit_conn_row {
 struct limit_conn_conf {
     struct conf_rows zones;  /* struct limit_conf * */
     struct conf_rows limits; /* struct limit_conn_row */
-    struct limit_refusal refusal;
+    struct limit_rejection rejection;
 };
 
 enum verdict { PASSED, REJECTED, REJECTED_DRY_RUN };
@@ -103,12 +103,12 @@ static const struct directive directives[] = {
      .example = "limit_conn: addr 10",
      .schema = "{\"type\": [\"string\", \"object\"]}",
      .help = "The maximum number of concurrent requests, or in stream connections, of one key. If the zone is "
-             "full, requests with new keys are refused; in stream, the connection is closed. Idle connections do "
+             "full, requests with new keys are rejected; in stream, the connection is closed. Idle connections do "
              "not count: see worker_connections_per_address."},
-    LIMIT_REFUSAL_ROWS("limit_conn", SCOPE_SITE | SCOPE_STREAM | SCOPE_STREAM_SERVER, AT(refusal),
-                       "The status of refused requests (default 429; 503 in nginx).",
-                       "The level of the log lines about refused requests.",
-                       "Count, log and set $limit_conn_status, but refuse nothing."),
+    LIMIT_REJECTION_ROWS("limit_conn", SCOPE_SITE | SCOPE_STREAM | SCOPE_STREAM_SERVER, AT(rejection),
+                         "The status of rejected requests (default 429; 503 in nginx).",
+                         "The level of the log lines about rejected requests.",
+                         "Count, log and set $limit_conn_status, but reject nothing."),
     {0},
 };
 
@@ -145,11 +145,11 @@ static bool enter_zone(struct holding *holding, const struct limit_conn_row *row
 static enum outcome reject_request(struct exchange *x, const struct limit_conn_conf *own, struct holding *holding,
                                    const struct limit_conn_row *row)
 {
-    exchange_log_error(x, limit_level(own->refusal.log_level), LIMIT_MESSAGE, own->refusal.dry_run ? ", dry run" : "",
-                       STR_ARG(row->use.name));
+    exchange_log_error(x, limit_level(own->rejection.log_level), LIMIT_MESSAGE,
+                       own->rejection.dry_run ? ", dry run" : "", STR_ARG(row->use.name));
     leave_zones(holding, exchange_worker(x));
-    holding->verdict = own->refusal.dry_run ? REJECTED_DRY_RUN : REJECTED;
-    return own->refusal.dry_run ? OUTCOME_DECLINED : exchange_error_response(x, (int)own->refusal.status);
+    holding->verdict = own->rejection.dry_run ? REJECTED_DRY_RUN : REJECTED;
+    return own->rejection.dry_run ? OUTCOME_DECLINED : exchange_error_response(x, (int)own->rejection.status);
 }
 
 static enum outcome limit_conn_handler(struct exchange *x, const void *conf, void *state)
@@ -201,10 +201,10 @@ static int limit_conn_connected(struct stream *stream, const void *conf, void *s
             return 500;
         if (enter_zone(holding, &rows[i], text, stream_worker(stream)))
             continue;
-        stream_report(stream, limit_level(own->refusal.log_level), LIMIT_MESSAGE,
-                      own->refusal.dry_run ? ", dry run" : "", STR_ARG(rows[i].use.name));
+        stream_report(stream, limit_level(own->rejection.log_level), LIMIT_MESSAGE,
+                      own->rejection.dry_run ? ", dry run" : "", STR_ARG(rows[i].use.name));
         leave_zones(holding, stream_worker(stream));
-        return own->refusal.dry_run ? 0 : 503;
+        return own->rejection.dry_run ? 0 : 503;
     }
     return 0;
 }

@@ -20,7 +20,7 @@ struct limit_req_row {
 struct limit_req_conf {
     struct conf_rows zones;  /* struct limit_conf * */
     struct conf_rows limits; /* struct limit_req_row */
-    struct limit_refusal refusal;
+    struct limit_rejection rejection;
 };
 
 enum verdict { PASSED, DELAYED, REJECTED, DELAYED_DRY_RUN, REJECTED_DRY_RUN };
@@ -118,21 +118,21 @@ static const struct directive directives[] = {
      .example = "limit_req: zone=one burst=20 nodelay",
      .schema = "{\"type\": [\"string\", \"object\"]}",
      .help = "Requests beyond the rate of the zone are delayed until they conform to it, and requests beyond burst "
-             "delayed ones are refused. delay=N: N requests of the burst are not delayed; nodelay: none is. The "
+             "delayed ones are rejected. delay=N: N requests of the burst are not delayed; nodelay: none is. The "
              "strictest of several limits applies."},
-    LIMIT_REFUSAL_ROWS("limit_req", SCOPE_SITE, AT(refusal),
-                       "The status of refused requests (default 429; 503 in nginx), with Retry-After.",
-                       "The level of the log lines about refused requests; delays are logged one level lower.",
-                       "Count, log and set $limit_req_status, but neither delay nor refuse."),
+    LIMIT_REJECTION_ROWS("limit_req", SCOPE_SITE, AT(rejection),
+                         "The status of rejected requests (default 429; 503 in nginx), with Retry-After.",
+                         "The level of the log lines about rejected requests; delays are logged one level lower.",
+                         "Count, log and set $limit_req_status, but neither delay nor reject."),
     {0},
 };
 
 static void log_limit(struct exchange *x, const struct limit_req_conf *own, const char *what, int below, uint64_t level,
                       struct str zone)
 {
-    exchange_log_error(x, limit_level(own->refusal.log_level - below),
+    exchange_log_error(x, limit_level(own->rejection.log_level - below),
                        "%s%s, excess: %llu.%03llu by zone \"" STR_FMT "\"", what,
-                       own->refusal.dry_run ? ", dry run" : "", (unsigned long long)(level / LIMIT_DROPS),
+                       own->rejection.dry_run ? ", dry run" : "", (unsigned long long)(level / LIMIT_DROPS),
                        (unsigned long long)(level % LIMIT_DROPS * 1000 / LIMIT_DROPS), STR_ARG(zone));
 }
 
@@ -143,7 +143,7 @@ static enum outcome reject_request(struct exchange *x, const struct limit_req_co
     uint64_t wait_ms = u64_sub_sat(level, row->burst) / row->use.zone->rate + 1;
     struct str seconds;
 
-    exchange_error_response(x, (int)own->refusal.status);
+    exchange_error_response(x, (int)own->rejection.status);
     seconds = arena_printf(&x->arena, "%llu", (unsigned long long)((wait_ms + 999) / 1000));
     if (!seconds.data || headers_set(&x->response.headers, &x->arena, STR("Retry-After"), seconds) < 0)
         return exchange_error_response(x, 500);
@@ -216,16 +216,16 @@ static enum outcome limit_outcome(struct exchange *x, const struct limit_req_con
                                   const struct result *result)
 {
     if (result->rejecting) {
-        limiting->verdict = own->refusal.dry_run ? REJECTED_DRY_RUN : REJECTED;
+        limiting->verdict = own->rejection.dry_run ? REJECTED_DRY_RUN : REJECTED;
         log_limit(x, own, "limiting requests", 0, result->rejecting_level, result->rejecting->use.name);
-        return own->refusal.dry_run ? OUTCOME_DECLINED
+        return own->rejection.dry_run ? OUTCOME_DECLINED
                                     : reject_request(x, own, result->rejecting, result->rejecting_level);
     }
     if (!result->slowest)
         return OUTCOME_DECLINED;
-    limiting->verdict = own->refusal.dry_run ? DELAYED_DRY_RUN : DELAYED;
+    limiting->verdict = own->rejection.dry_run ? DELAYED_DRY_RUN : DELAYED;
     log_limit(x, own, "delaying request", 1, result->wait_level, result->slowest->use.name);
-    if (own->refusal.dry_run)
+    if (own->rejection.dry_run)
         return OUTCOME_DECLINED;
     exchange_hold(x);
     exchange_end_with_client(x, true); /* a disconnect of the client ends the delay */

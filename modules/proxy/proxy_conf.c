@@ -13,7 +13,7 @@
 #define PASS_HINT  STR("write: proxy_pass: http://127.0.0.1:9001, http://backend/path/, or unix:/run/app.sock")
 #define FIELD_HINT STR("write: proxy_set_header: [X-Request-Id $request_id, {Host: $host}]")
 
-static int refuse_pass(struct conf_reader *reader, const struct conf_node *node, struct str hint, struct str text)
+static int reject_pass(struct conf_reader *reader, const struct conf_node *node, struct str hint, struct str text)
 {
     conf_error(reader->errors, node->mark, hint, "\"" STR_FMT "\" is not an address of a server",
                STR_ARG(text));
@@ -33,11 +33,11 @@ int proxy_read_pass_as(struct conf_reader *reader, const struct conf_node *node,
     text = template_text(pass.text);
     if (template_constant(pass.text)) {
         if (parse(text, &pass.target) < 0)
-            return refuse_pass(reader, node, hint, text);
+            return reject_pass(reader, node, hint, text);
         pass.upstream = upstreams_target(reader->upstreams, pass.target.authority,
                                          proxy_target_port(&pass.target), &error);
         if (!pass.upstream)
-            return error == -ENOMEM ? error : refuse_pass(reader, node, hint, text);
+            return error == -ENOMEM ? error : reject_pass(reader, node, hint, text);
     } else {
         reader->upstreams->any_address = true;
     }

@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-static int refuse_row(struct conf_reader *reader, const struct conf_node *node, struct str hint,
+static int reject_row(struct conf_reader *reader, const struct conf_node *node, struct str hint,
                       const char *what)
 {
     conf_error(reader->errors, node->mark, hint, "%s", what);
@@ -18,7 +18,7 @@ static int read_pair(struct conf_reader *reader, const struct conf_node *node, c
     int error = 0;
 
     if (str_starts(words->items[0], STR("~")))
-        return refuse_row(reader, node, STR("write its prefix"),
+        return reject_row(reader, node, STR("write its prefix"),
                           "regular expressions are not supported here");
     row->kind = REWRITE_PAIR;
     error = conf_read_template_word(reader, node, words->items[0], &row->from);
@@ -40,7 +40,7 @@ int proxy_read_redirect(struct conf_reader *reader, const struct conf_node *node
     else if (words.count == 1 && str_equal(words.items[0], STR("default")))
         row->kind = REWRITE_DEFAULT;
     else
-        return refuse_row(reader, node, STR("write: proxy_redirect: [default, http://backend:8000/ /]"),
+        return reject_row(reader, node, STR("write: proxy_redirect: [default, http://backend:8000/ /]"),
                           "proxy_redirect takes off, default, or a prefix and its replacement");
     return 0;
 }
@@ -58,7 +58,7 @@ int proxy_read_cookie_pair(struct conf_reader *reader, const struct conf_node *n
     row->kind = REWRITE_OFF;
     if (words.count == 1 && str_equal(words.items[0], STR("off")))
         return 0;
-    return refuse_row(reader, node, STR("write: proxy_cookie_path: /one/ /"),
+    return reject_row(reader, node, STR("write: proxy_cookie_path: /one/ /"),
                       "the directive takes off, or a text and its replacement");
 }
 
@@ -101,13 +101,13 @@ int proxy_read_cookie_flags(struct conf_reader *reader, const struct conf_node *
     if (words.count == 1 && str_equal(words.items[0], STR("off")))
         return 0;
     if (words.count < 2 || str_starts(words.items[0], STR("~")))
-        return refuse_row(reader, node,
+        return reject_row(reader, node,
                           STR("write: proxy_cookie_flags: session secure httponly samesite=lax"),
                           "proxy_cookie_flags takes off, or the name of a cookie and its flags");
     row->cookie = words.items[0];
     for (size_t i = 1; i < words.count; i++) {
         if (!set_flag(row, words.items[i]))
-            return refuse_row(
+            return reject_row(
                 reader, node,
                 STR("secure, httponly, samesite=strict, =lax, =none, and each with the prefix no"),
                 "this is not a cookie flag");

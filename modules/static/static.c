@@ -48,11 +48,11 @@ static const char *link_hint(enum symlinks symlinks, int error)
     case SYMLINKS_NONE:
         break;
     }
-    return "; disable_symlinks refuses the link";
+    return "; disable_symlinks rejects the link";
 }
 
 /* Converts an error of opening to a status and a log level. */
-static enum outcome refuse_error(struct search *search, int error)
+static enum outcome respond_open_error(struct search *search, int error)
 {
     struct exchange *x = search->x;
     enum log_level level = LOG_ERROR;
@@ -166,7 +166,7 @@ static enum outcome respond_unencoded(struct search *search)
     if (error == 0)
         return respond_file(search, plain);
     file_entry_unref(plain);
-    refuse_error(search, error);
+    respond_open_error(search, error);
     if (headers_add(&x->response.headers, &x->arena, STR("Vary"), STR("Accept-Encoding")) < 0)
         return exchange_error_response(x, 500);
     return OUTCOME_RESPONDED;
@@ -244,7 +244,7 @@ static enum outcome check_file(struct search *search, struct file_entry *entry)
         return respond_file(search, entry);
     file_entry_unref(entry);
     if (error < 0)
-        return refuse_error(search, error);
+        return respond_open_error(search, error);
     if (S_ISDIR(mode))
         return redirect_to_directory(search);
     return exchange_error_response_log(search->x, 404, LOG_ERROR,
@@ -262,7 +262,7 @@ static enum outcome check_index(struct search *search, struct file_entry *entry)
     if (regular)
         return exchange_internal_redirect(search->x, search->uri, (struct str){NULL, 0});
     if (error < 0 && error != -ENOENT)
-        return refuse_error(search, error);
+        return respond_open_error(search, error);
     search->index++;
     return search_step(search);
 }
@@ -283,7 +283,7 @@ static enum outcome check_directory(struct search *search, struct file_entry *en
 
     file_entry_unref(entry);
     if (error < 0)
-        return refuse_error(search, error);
+        return respond_open_error(search, error);
     if (has_autoindex() && search->x->request.method != METHOD_POST)
         return OUTCOME_DECLINED;
     return exchange_error_response_log(search->x, 403, LOG_ERROR,

@@ -159,7 +159,7 @@ static const struct format *format_of(const struct exchange *x, const struct sta
     return conf->status_format == STATUS_ON ? by_request(x) : &formats[conf->status_format - STATUS_PROMETHEUS];
 }
 
-static enum outcome refuse_method(struct exchange *x)
+static enum outcome reject_method(struct exchange *x)
 {
     exchange_error_response(x, x->request.method == METHOD_OTHER ? 501 : 405);
     if (headers_add(&x->response.headers, &x->arena, STR("Allow"), STR("GET, HEAD")) < 0)
@@ -208,7 +208,7 @@ static enum outcome status_handler(struct exchange *x, const void *conf, void *s
     struct str text;
 
     if (x->request.method != METHOD_GET && x->request.method != METHOD_HEAD)
-        return refuse_method(x);
+        return reject_method(x);
     format = format_of(x, own);
     if (!format)
         return exchange_error_response(x, 400);

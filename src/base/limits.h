@@ -46,7 +46,7 @@
 #define LIMIT_RANGES                100             /* upper bound of max_ranges */
 #define LIMIT_PIPELINE_DRAIN        (64 * 1024)
 #define LIMIT_EXCHANGE_MEMORY       (32 * 1024 * 1024) /* arena of one exchange: request head, response head, generated page */
-#define LIMIT_CONNECTION_MEMORY     (48 * 1024 * 1024) /* arenas and buffered bodies of an HTTP/2 connection; further streams are refused */
+#define LIMIT_CONNECTION_MEMORY     (48 * 1024 * 1024) /* arenas and buffered bodies of an HTTP/2 connection; further streams are rejected */
 #define LIMIT_FILE_WINDOW           (16 * 1024)     /* file bytes read at once for a body that is transformed in memory */
 #define LIMIT_LEADING_LINES         4               /* empty lines before a request (RFC 9112 2.2) */
 #define LIMIT_REFUSED_HEAD          1024            /* bytes kept of a rejected request head, for the log */

@@ -7,7 +7,7 @@ bool memory_budget_reserve(struct memory_budget *budget, size_t bytes)
 {
     for (struct memory_budget *level = budget; level; level = level->parent) {
         if (level->max && (bytes > level->max || level->used > level->max - bytes)) {
-            level->refusals++;
+            level->rejections++;
             return false;
         }
     }

@@ -29,7 +29,7 @@ int command_help(const struct options *options);
  */
 int command_import(const struct options *options);
 /*
- * command_ctl.c: one command for a running server, by its control socket. Exit status 1 if it is not reached or refuses
+ * command_ctl.c: one command for a running server, by its control socket. Exit status 1 if it is not reached or rejects
  * the command.
  */
 int command_ctl(const struct options *options);

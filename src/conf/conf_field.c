@@ -114,7 +114,7 @@ static int read_flags(struct conf_reader *reader, const struct directive *direct
         int found = choice_find(directive->choices, words.items[i]);
 
         if (found < 0)
-            error = choice_refuse(reader, node->kind == CONF_LIST ? node->items[i] : node, directive->choices,
+            error = choice_reject(reader, node->kind == CONF_LIST ? node->items[i] : node, directive->choices,
                                   words.items[i]);
         else
             flags |= 1u << found;
@@ -166,7 +166,7 @@ static int read_repeat(struct conf_reader *reader, const struct directive *direc
     char *rows = arena_zalloc(reader->arena, count, directive->row_size);
 
     if (node->absent)
-        return value_refuse_kind(reader, node, "a value");
+        return value_reject_kind(reader, node, "a value");
     if (!rows)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++) {
@@ -189,7 +189,7 @@ static int read_block(struct conf_reader *reader, const struct directive *direct
 static int read_custom(struct conf_reader *reader, const struct directive *directive,
                        const struct conf_node *node, void *field)
 {
-    return node->absent ? value_refuse_kind(reader, node, "a value") : directive->row(reader, node, field);
+    return node->absent ? value_reject_kind(reader, node, "a value") : directive->row(reader, node, field);
 }
 
 static const struct {
@@ -306,7 +306,7 @@ int conf_read_block(struct conf_reader *reader, const struct conf_node *node,
     int result = 0;
 
     if (node->kind != CONF_MAP)
-        return value_refuse_kind(reader, node, "a mapping");
+        return value_reject_kind(reader, node, "a mapping");
     for (const struct directive *child = children; child->name; child++) {
         int error = field_set_default(reader, child, (char *)out + child->offset);
 

@@ -117,7 +117,7 @@ static struct conf_node *list_read(struct parse *parse, unsigned depth, bool flo
     return list->items ? list : NULL;
 }
 
-static bool duplicate_refused(struct parse *parse, struct map_reader *reader, struct conf_node *key)
+static bool duplicate_rejected(struct parse *parse, struct map_reader *reader, struct conf_node *key)
 {
     const struct conf_node *first = table_get(&reader->index, key->text);
 
@@ -178,11 +178,11 @@ static void pair_read(struct parse *parse, struct map_reader *reader, unsigned d
         value->mark = key->mark;
         value->key = key->text;
     }
-    if (flow && flow_key_refused(parse, reader, key, value->absent))
+    if (flow && flow_key_rejected(parse, reader, key, value->absent))
         return;
     if (!key->quoted && str_equal(key->text, STR("<<")))
         reader->merges = true;
-    else if (duplicate_refused(parse, reader, key) || (value->absent && parse->damaged && !flow))
+    else if (duplicate_rejected(parse, reader, key) || (value->absent && parse->damaged && !flow))
         return;
     pair_add(parse, reader, key, value);
 }
@@ -425,7 +425,7 @@ static struct conf_node *empty_node(struct parse *parse)
     return node;
 }
 
-void parse_refuse_nginx(struct conf_loader *loader, struct conf_mark mark)
+void parse_reject_nginx(struct conf_loader *loader, struct conf_mark mark)
 {
     conf_error(loader->errors, mark,
                STR("sluice import FILE translates it; here it is YAML: 'worker_processes: auto', and indentation in "
@@ -441,7 +441,7 @@ struct conf_node *parse_source(struct conf_loader *loader, const struct conf_fil
     unsigned nginx = source_nginx_line(file);
 
     if (nginx) {
-        parse_refuse_nginx(loader, (struct conf_mark){file, nginx, 1});
+        parse_reject_nginx(loader, (struct conf_mark){file, nginx, 1});
         return NULL;
     }
     if (!text.data)

@@ -17,7 +17,7 @@
  */
 struct conf_node *parse_source(struct conf_loader *loader, const struct conf_file *file);
 /* Reports that the source is written in nginx's language. */
-void parse_refuse_nginx(struct conf_loader *loader, struct conf_mark mark);
+void parse_reject_nginx(struct conf_loader *loader, struct conf_mark mark);
 
 /* Private to the parser. The latest scalar, for the translation of libyaml's messages. */
 struct parsed_scalar {
@@ -69,8 +69,8 @@ struct conf_node *scalar_read(struct parse *parse, bool flow);
 /* Rejects unknown tags; !include sets node->include. */
 void tag_check(struct parse *parse, struct conf_node *node, const yaml_char_t *tag);
 /* Detects accidental keys inside {}. True: the pair is reported and must be left out. */
-bool flow_key_refused(struct parse *parse, struct map_reader *reader, const struct conf_node *key,
-                      bool value_absent);
+bool flow_key_rejected(struct parse *parse, struct map_reader *reader, const struct conf_node *key,
+                       bool value_absent);
 
 /* Translates libyaml's error for the user. Returns the line (from 1) in which the broken block begins. */
 unsigned syntax_report(struct conf_errors *errors, const struct conf_file *file, const yaml_parser_t *yaml,

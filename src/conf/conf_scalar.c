@@ -200,8 +200,8 @@ static void comma_report(struct parse *parse, const struct map_reader *reader, c
 }
 
 /* Detects accidental keys inside {}. True: the pair is reported and left out. */
-bool flow_key_refused(struct parse *parse, struct map_reader *reader, const struct conf_node *key,
-                      bool value_absent)
+bool flow_key_rejected(struct parse *parse, struct map_reader *reader, const struct conf_node *key,
+                       bool value_absent)
 {
     bool cut = value_absent && !colon_follows(parse);
 

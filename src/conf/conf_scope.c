@@ -245,7 +245,7 @@ static bool block_with_name(struct str key)
     return space > 0 && vocabulary_blocks(str_slice(key, 0, (size_t)space)) != 0;
 }
 
-static void key_refuse(struct scope_reader *scope, const struct conf_node *key)
+static void key_reject(struct scope_reader *scope, const struct conf_node *key)
 {
     struct conf_reader *reader = scope->reader;
     const char *here = conf_scope_name(scope->scope);
@@ -362,7 +362,7 @@ static int pair_read(struct scope_reader *scope, const struct conf_pair *pair)
     int error;
 
     if (!directive) {
-        key_refuse(scope, pair->key);
+        key_reject(scope, pair->key);
         return -EINVAL;
     }
     if (directive->ignored)
@@ -378,7 +378,7 @@ static int pair_read(struct scope_reader *scope, const struct conf_pair *pair)
     return error;
 }
 
-static void map_refuse(struct conf_reader *reader, const struct conf_node *node)
+static void map_reject(struct conf_reader *reader, const struct conf_node *node)
 {
     const char *name = conf_scope_name(reader->scope);
     struct str hint = value_space_hint(reader, node);
@@ -405,7 +405,7 @@ struct conf_scope_values *conf_scope_read(struct conf_reader *reader, const stru
     if (!values)
         return NULL;
     if (node->kind != CONF_MAP) {
-        map_refuse(reader, node);
+        map_reject(reader, node);
         return values;
     }
     for (size_t i = 0; i < node->count; i++) {

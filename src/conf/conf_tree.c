@@ -26,7 +26,7 @@ static struct conf_node *root_load(struct conf_loader *loader, struct str path, 
                    STR("the shortest one is http: {server: {listen: 8080, root: .}}"),
                    "the configuration is empty");
     else if (root->kind == CONF_SCALAR && str_find(root->text, ';') >= 0)
-        parse_refuse_nginx(loader, root->mark);
+        parse_reject_nginx(loader, root->mark);
     else
         conf_error(loader->errors, root->mark,
                    STR("it begins with keys such as http:, each on a line of its own"),

@@ -43,7 +43,7 @@ struct str value_space_hint(struct conf_reader *reader, const struct conf_node *
                      STR_ARG(rest));
 }
 
-int value_refuse_kind(struct conf_reader *reader, const struct conf_node *node, const char *wanted)
+int value_reject_kind(struct conf_reader *reader, const struct conf_node *node, const char *wanted)
 {
     static const char *const kinds[] = {"a plain value", "a list", "a mapping"};
     const char *name = reader->directive ? reader->directive->name : "this key";
@@ -91,7 +91,7 @@ static int comment_check(struct conf_reader *reader, const struct conf_node *nod
 int value_scalar(struct conf_reader *reader, const struct conf_node *node, const char *wanted)
 {
     if (node->kind != CONF_SCALAR || node->absent)
-        return value_refuse_kind(reader, node, wanted);
+        return value_reject_kind(reader, node, wanted);
     if (node->quoted || !node->mark.file || !str_ends(node->text, STR(";")))
         return 0;
     conf_error(reader->errors, node->mark, STR("delete it; or quote the value if it belongs to it"),

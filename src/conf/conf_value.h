@@ -7,7 +7,7 @@
 #include "conf/directive.h"
 
 /* Reports a missing node or a wrong kind, and returns -EINVAL. `wanted` is the expected value: "a path". */
-int value_refuse_kind(struct conf_reader *reader, const struct conf_node *node, const char *wanted);
+int value_reject_kind(struct conf_reader *reader, const struct conf_node *node, const char *wanted);
 /* A hint for "listen:80" or "listen 80" instead of a mapping; otherwise an example of the directive. */
 struct str value_space_hint(struct conf_reader *reader, const struct conf_node *node);
 /* 0 if the node is a scalar with a value; otherwise reports. */
@@ -20,7 +20,7 @@ MUST_CHECK int switch_parse(struct str text, bool *out);
 /* The index of a word in a NULL-terminated list (true and yes count as "on", false and no as "off"), or -1. */
 int choice_find(const char *const *choices, struct str word);
 /* Reports that `word` is not among the choices, and returns -EINVAL. */
-int choice_refuse(struct conf_reader *reader, const struct conf_node *node, const char *const *choices,
+int choice_reject(struct conf_reader *reader, const struct conf_node *node, const char *const *choices,
                   struct str word);
 
 /* Reads the node by the directive's type into its zeroed field (see directive_row for MERGE_APPEND). */

@@ -39,7 +39,7 @@ const struct block_word *vocabulary_block(size_t index)
 static const struct {
     const char *name;
     const char *hint;
-} refused[] = {
+} rejected[] = {
     {"accept_mutex*", "delete it: every worker has its own sockets"},
     {"add_before_body", "make the pages beforehand, or let an application add it"},
     {"add_after_body", "make the pages beforehand, or let an application add it"},
@@ -195,10 +195,10 @@ static const char *const of_modules[] = {
 
 const char *vocabulary_unsupported(size_t index, const char **out_hint)
 {
-    if (index >= sizeof(refused) / sizeof(refused[0]))
+    if (index >= sizeof(rejected) / sizeof(rejected[0]))
         return NULL;
-    *out_hint = refused[index].hint;
-    return refused[index].name;
+    *out_hint = rejected[index].hint;
+    return rejected[index].name;
 }
 
 static bool pattern_matches_name(const char *pattern, struct str name)
@@ -231,9 +231,9 @@ static bool has_family(const struct conf_schema *schema, struct str prefix)
 
 enum vocabulary_word vocabulary_find(const struct conf_schema *schema, struct str name, struct str *out_hint)
 {
-    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
-        if (pattern_matches_name(refused[i].name, name)) {
-            *out_hint = str_from(refused[i].hint);
+    for (size_t i = 0; i < sizeof(rejected) / sizeof(rejected[0]); i++) {
+        if (pattern_matches_name(rejected[i].name, name)) {
+            *out_hint = str_from(rejected[i].hint);
             return VOCABULARY_UNSUPPORTED;
         }
     }

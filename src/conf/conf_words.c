@@ -178,7 +178,7 @@ int choice_find(const char *const *choices, struct str word)
     return -1;
 }
 
-int choice_refuse(struct conf_reader *reader, const struct conf_node *node, const char *const *choices,
+int choice_reject(struct conf_reader *reader, const struct conf_node *node, const char *const *choices,
                   struct str word)
 {
     const char *suggestion = NULL;
@@ -213,7 +213,7 @@ int conf_read_choice(struct conf_reader *reader, const struct conf_node *node, c
         return error;
     found = choice_find(choices, node->text);
     if (found < 0)
-        return choice_refuse(reader, node, choices, node->text);
+        return choice_reject(reader, node, choices, node->text);
     *out_index = found;
     return 0;
 }

@@ -88,7 +88,7 @@ static void advise_reason(struct diagnosis *diagnosis, enum ktls_reason reason)
 }
 
 /* Reports a suite that the kernel does not support: a fault for the server's first preference, else a note. */
-static void report_refused(struct diagnosis *diagnosis, const struct suite *suite)
+static void report_unsupported(struct diagnosis *diagnosis, const struct suite *suite)
 {
     enum ktls_reason reason = diagnosis->support.reason[suite->version][suite->cipher];
     bool first = suite == doctor_suites;
@@ -103,7 +103,7 @@ static void report_refused(struct diagnosis *diagnosis, const struct suite *suit
 bool doctor_report_suite(struct diagnosis *diagnosis, const struct suite *suite, const struct self_test *self_test)
 {
     if (!self_test) {
-        report_refused(diagnosis, suite);
+        report_unsupported(diagnosis, suite);
         return true;
     }
     if (!self_test->handshake) {

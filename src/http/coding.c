@@ -81,7 +81,7 @@ static void parse_accepted_codings(struct header_list *list, struct accepted_cod
     }
 }
 
-/* A coding that is not named has the weight of "*"; without "*" it is refused, except identity. */
+/* A coding that is not named has the weight of "*"; without "*" it is rejected, except identity. */
 static int coding_weight(const struct accepted_codings *accepted, unsigned place)
 {
     int weight = accepted->weights[place] == WEIGHT_ABSENT ? accepted->weights[ANY] : accepted->weights[place];

@@ -16,7 +16,7 @@ enum coding coding_by_name(struct str name);
 /*
  * Selects from the `count` offered codings those that a request accepts with at least the weight of identity, by
  * descending weight, then in the order offered. Returns the number written to `out`; 0 means identity, also if the
- * request accepts nothing (no 406). Without the field the result is identity. A malformed member counts as refused,
+ * request accepts nothing (no 406). Without the field the result is identity. A malformed member counts as rejected,
  * and of two weights of one coding the lower counts.
  */
 unsigned coding_choose(const struct headers *request_headers, const enum coding *offered, unsigned count, enum coding out[CODINGS]);

@@ -96,7 +96,7 @@ MUST_CHECK int exchange_limit_body(struct exchange *x, uint64_t bytes);
 int exchange_body_status(int error);
 
 /*
- * Sends x->response (status, headers, body). Once per exchange; allowed inside `begun` and `refused`. Ignored for a
+ * Sends x->response (status, headers, body). Once per exchange; allowed inside `begun` and `rejected`. Ignored for a
  * cancelled exchange.
  */
 void exchange_respond(struct exchange *x);

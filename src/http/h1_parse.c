@@ -279,7 +279,7 @@ static int status_of(int error)
 }
 
 /* CONNECT has the authority-form (RFC 9112 3.2.3) and is not implemented. */
-static int refuse_connect(struct request *request, struct arena *arena)
+static int reject_connect(struct request *request, struct arena *arena)
 {
     int error = url_host_parse(arena, request->target, &request->host, &request->port);
 
@@ -296,7 +296,7 @@ static int read_target(struct request *request, bool merge_slashes, struct arena
     int error;
 
     if (request->method == METHOD_CONNECT)
-        return refuse_connect(request, arena);
+        return reject_connect(request, arena);
     error = url_target_parse(arena, request->target, merge_slashes, &target);
     if (error)
         return status_of(error);
@@ -377,7 +377,7 @@ static int read_host(const struct framing_fields *found, struct str authority, s
  * The status for a Transfer-Encoding other than chunked: 501 if chunked is the last of several codings (RFC 9112
  * 6.1), else 400, since the end of the body is unknown (RFC 9112 6.3).
  */
-static int refuse_codings(struct str codings)
+static int reject_codings(struct str codings)
 {
     while (codings.data) {
         struct str coding = str_cut(&codings, ',');
@@ -400,7 +400,7 @@ static int read_framing(const struct framing_fields *found, struct request *requ
         if (found->transfer_encodings > 1 || found->content_lengths || request->version < HTTP_1_1)
             return 400;
         if (!str_equal_nocase(found->transfer_encoding.value, STR("chunked")))
-            return refuse_codings(found->transfer_encoding.value);
+            return reject_codings(found->transfer_encoding.value);
         request->content_length = BODY_LENGTH_UNKNOWN;
         return 0;
     }

@@ -72,10 +72,10 @@ static void reject_head(struct h1_exchange *h, int status)
     h->x.response.close_after = true;
     h1->keepalive = false;
     h1->input_closed = true;
-    h1->events->refused(h1->owner, &h->x, status);
+    h1->events->rejected(h1->owner, &h->x, status);
 }
 
-static void refuse_partial_head(struct h1_session *h1, struct str bytes, int status)
+static void reject_partial_head(struct h1_session *h1, struct str bytes, int status)
 {
     struct h1_exchange *h = exchange_open(h1);
     size_t kept = h1_longest_line(h1->settings);
@@ -148,7 +148,7 @@ static size_t consume_head(struct h1_session *h1, struct str bytes)
     if (before)
         bytes = buffer_str(&gathered);
     if (end < 0) {
-        refuse_partial_head(h1, str_skip(bytes, scan.start), -end);
+        reject_partial_head(h1, str_skip(bytes, scan.start), -end);
     } else if (begins_http2(h1, str_slice(bytes, scan.start, (size_t)end))) {
         h1->http2_preface_received = h1->input_closed = true;
         h1->events->preface(h1->owner);
@@ -276,7 +276,7 @@ static void signal_timeout(struct h1_session *h1)
 
         h1->head = (struct buffer){0};
         h1->scan = (struct h1_scan){0};
-        refuse_partial_head(h1, str_skip(buffer_str(&head), start), 408);
+        reject_partial_head(h1, str_skip(buffer_str(&head), start), 408);
         buffer_finish(&head);
         break;
     }

@@ -26,7 +26,7 @@ struct exchange_events {
      * 501, 505 ...). The server responds with an error page; the session then closes the connection if
      * `x->response.close_after`.
      */
-    void (*refused)(void *owner, struct exchange *x, int status);
+    void (*rejected)(void *owner, struct exchange *x, int status);
     /*
      * Once for each exchange that was begun or rejected: the last byte of the response was taken, or the response
      * was aborted (x->cancelled). The server logs the exchange and releases its state: x and its arena are freed
@@ -124,7 +124,7 @@ struct protocol {
     /*
      * A timeout passed, the peer closed its sending side, or the server is stopping: the session completes responses
      * in progress, a new connection also the response to its first request, then produce returns 0. May call back
-     * (`refused` with 408, `wake`); the owner calls phase and produce afterwards.
+     * (`rejected` with 408, `wake`); the owner calls phase and produce afterwards.
      */
     void (*signal)(struct session *session, enum session_signal signal);
     void (*close)(struct session *session); /* cancels open exchanges (`finished` for each) and frees the session */

@@ -1,6 +1,6 @@
 /*
  * Open files beneath a root: descriptors, stat, and the contents of small files, per worker. The errors of missing and
- * refused files are cached, too. An entry is revalidated after `valid_ms`. Paths are opened by openat2(2) with
+ * rejected files are cached, too. An entry is revalidated after `valid_ms`. Paths are opened by openat2(2) with
  * RESOLVE_NO_MAGICLINKS and, except for SYMLINKS_ANYWHERE, RESOLVE_BENEATH; for SYMLINKS_OWNER and without openat2 by
  * a walk of the components with O_NOFOLLOW; never by a plain open. A path that contains ".." is always opened beneath
  * the root.
@@ -36,7 +36,7 @@ struct file_entry {                 /* immutable while referenced: a changed fil
     struct list link;               /* least recently used last */
     struct str key;                 /* root, NUL, path, NUL, policy */
     unsigned references;            /* without the cache's own reference */
-    int error;                      /* 0, or -ENOENT, -EACCES, -ELOOP (link refused), -EXDEV (outside the root), -ENOTDIR, ... */
+    int error;                      /* 0, or -ENOENT, -EACCES, -ELOOP (link rejected), -EXDEV (outside the root), -ENOTDIR, ... */
     int fd;                         /* -1 for directories and errors; O_RDONLY; never polled, closed by the entry */
     struct stat stat;
     struct str content;             /* the contents of a small file, else data NULL */

@@ -1,5 +1,5 @@
 /*
- * Common to limit_req and limit_conn: rows that name a zone, and the log level of refusals.
+ * Common to limit_req and limit_conn: rows that name a zone, and the log level of rejections.
  */
 #ifndef LIMIT_LIMIT_USE_H
 #define LIMIT_LIMIT_USE_H
@@ -22,18 +22,18 @@ struct limit_use {
 MUST_CHECK int limit_uses_find(struct conf_reader *reader, enum limit_kind kind, const struct conf_rows *rows, size_t row_size);
 
 /* The response and the log line of a request beyond a limit. */
-struct limit_refusal {
+struct limit_rejection {
     uint64_t status;
     int log_level;                  /* index of limit_levels */
     bool dry_run;
 };
 
-/* `directive`_status (of http alone), _log_level and _dry_run, read into the struct limit_refusal at offset `at`. */
-#define LIMIT_REFUSAL_ROWS(directive, where, at, status_help, log_level_help, dry_run_help)                  \
+/* `directive`_status (of http alone), _log_level and _dry_run, read into the struct limit_rejection at offset `at`. */
+#define LIMIT_REJECTION_ROWS(directive, where, at, status_help, log_level_help, dry_run_help)                \
     {.name = directive "_status",                                                                            \
      .scopes = SCOPE_SITE,                                                                                   \
      .type = DIRECTIVE_NUMBER,                                                                               \
-     .offset = (at) + offsetof(struct limit_refusal, status),                                                \
+     .offset = (at) + offsetof(struct limit_rejection, status),                                              \
      .low = 400,                                                                                             \
      .high = 599,                                                                                            \
      .default_value = "429",                                                                                 \
@@ -42,7 +42,7 @@ struct limit_refusal {
     {.name = directive "_log_level",                                                                         \
      .scopes = (where),                                                                                      \
      .type = DIRECTIVE_CHOICE,                                                                               \
-     .offset = (at) + offsetof(struct limit_refusal, log_level),                                             \
+     .offset = (at) + offsetof(struct limit_rejection, log_level),                                           \
      .choices = limit_levels,                                                                                \
      .default_value = "error",                                                                               \
      .example = directive "_log_level: notice",                                                              \
@@ -50,7 +50,7 @@ struct limit_refusal {
     {.name = directive "_dry_run",                                                                           \
      .scopes = (where),                                                                                      \
      .type = DIRECTIVE_SWITCH,                                                                               \
-     .offset = (at) + offsetof(struct limit_refusal, dry_run),                                               \
+     .offset = (at) + offsetof(struct limit_rejection, dry_run),                                             \
      .default_value = "off",                                                                                 \
      .example = directive "_dry_run: on",                                                                    \
      .help = (dry_run_help)}

@@ -29,8 +29,8 @@ void counters_add_response(struct counters *counters, int status, uint64_t took_
 void counters_set_memory(struct counters *counters, struct memory_budget *budget)
 {
     counters->exchange_memory = budget->used;
-    counters->exchange_refusals += budget->refusals;
-    budget->refusals = 0;
+    counters->exchange_rejections += budget->rejections;
+    budget->rejections = 0;
 }
 
 void counters_reset_current(struct counters *counters)

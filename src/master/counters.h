@@ -30,9 +30,9 @@ enum request_protocol { REQUEST_HTTP_1_0, REQUEST_HTTP_1_1, REQUEST_HTTP_2, COUN
 struct counters {
     uint64_t connections[CONNECTION_STATES]; /* current values, as exchange_memory and h2_streams; others only grow */
     uint64_t exchange_memory;       /* bytes of requests and responses being processed */
-    uint64_t exchange_refusals;     /* number of allocations rejected at the limit of this memory */
+    uint64_t exchange_rejections;   /* number of allocations rejected at the limit of this memory */
     uint64_t accepted;
-    uint64_t refused;               /* rejected by the limit per address */
+    uint64_t rejected;              /* rejected by the limit per address */
     uint64_t requests;              /* received heads; `status` counts ended exchanges */
     uint64_t requests_by_protocol[COUNTERS_PROTOCOLS]; /* the same by enum request_protocol */
     uint64_t latency_us;            /* sum over all */
@@ -66,7 +66,7 @@ extern const uint64_t counters_latency_bounds_us[COUNTERS_LATENCIES];
 void counters_add_request(struct counters *counters, enum http_version version);
 /* Counts an exchange that ended with `status` ($status as a number), `took_us` after its first byte. */
 void counters_add_response(struct counters *counters, int status, uint64_t took_us);
-/* Copies the memory in use, and moves the refusals counted since the previous call. */
+/* Copies the memory in use, and moves the rejections counted since the previous call. */
 void counters_set_memory(struct counters *counters, struct memory_budget *budget);
 /* Clears the current values of a worker that has exited. */
 void counters_reset_current(struct counters *counters);

@@ -60,9 +60,9 @@ static void check_server_files(struct master *master, struct generation *generat
 
     if (stamp == server->files_stamp)
         return;
-    if (stamp == server->files_refused)
+    if (stamp == server->files_rejected)
         log.level = LOG_ALERT;
-    server->files_refused = stamp;
+    server->files_rejected = stamp;
     /* Applied in the master, too: workers forked later inherit the files. */
     if (certificate_reload_read(server, &files, &log) == 0 &&
         certificate_reload_apply(configuration, number, &files, &log) == 0 &&

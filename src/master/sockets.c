@@ -26,7 +26,7 @@ static const char *unix_path(const struct listen_address *address)
     return address->socket.ss_family == AF_UNIX ? path->sun_path : NULL;
 }
 
-/* Removes a unix: socket that refuses connections, which a crashed server left. */
+/* Removes a unix: socket that rejects connections, which a crashed server left. */
 static int probe_unix(const struct listen_address *address, const char *path)
 {
     struct stat status;
@@ -69,7 +69,7 @@ int socket_probe(const struct listen_address *address)
     return error;
 }
 
-static void log_refused(struct log *log, const struct listen_address *address, int error)
+static void log_probe_failure(struct log *log, const struct listen_address *address, int error)
 {
     char text[128];
     struct str name = listen_address_format(address, text, sizeof(text));
@@ -135,7 +135,7 @@ static int probe_all(const struct configuration *configuration, const struct soc
         /* Retries only for the first address in use. */
         error = result == 0 ? probe_with_retries(address) : socket_probe(address);
         if (error < 0) {
-            log_refused(log, address, error);
+            log_probe_failure(log, address, error);
             result = error;
         }
     }
@@ -226,13 +226,13 @@ static int open_endpoint(struct sockets *sockets, size_t endpoint, const struct 
         }
         fds[i] = inherit_socket(before, predecessor, i, place->backlog);
         if (fds[i] >= 0 && (result = restrict_inherited(place)) < 0) {
-            log_refused(log, &place->address, result);
+            log_probe_failure(log, &place->address, result);
             return result;
         }
         if (fds[i] == -1 && i < sockets->workers)
             fds[i] = open_slot(place);
         if (fds[i] < -1 || (fds[i] < 0 && i < sockets->workers)) {
-            log_refused(log, &place->address, fds[i]);
+            log_probe_failure(log, &place->address, fds[i]);
             return fds[i];
         }
     }

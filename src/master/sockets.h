@@ -20,7 +20,7 @@ struct sockets {
 
 /*
  * Returns 0 if the address is free, else -errno (-EADDRINUSE). Probes without SO_REUSEPORT, which would let two
- * servers of one user share a port unnoticed. A unix: socket that refuses connections is removed.
+ * servers of one user share a port unnoticed. A unix: socket that rejects connections is removed.
  */
 MUST_CHECK int socket_probe(const struct listen_address *address);
 

@@ -150,7 +150,7 @@ static void restore_pid_file(struct master *master)
 }
 
 /* Returns the reason why no upgrade is possible now; NULL: it is possible. */
-static const char *refusal_reason(const struct master *master)
+static const char *rejection_reason(const struct master *master)
 {
     if (!master->start->argv || !master->start->load)
         return "the command that started this server cannot be repeated";
@@ -166,7 +166,7 @@ static const char *refusal_reason(const struct master *master)
 void upgrade_start(struct master *master)
 {
     struct log *log = &master->error_log.log;
-    const char *why = refusal_reason(master);
+    const char *why = rejection_reason(master);
     int result;
 
     if (why) {

@@ -111,7 +111,7 @@ static void connection_handshake_done(struct wire *wire)
     struct connection *connection = connection_of(wire);
 
     if (wire_got_plain_http(wire)) {
-        connection_refuse_plain_http(connection);
+        connection_reject_plain_http(connection);
         return;
     }
     if (!open_session(connection, protocol_by_name(wire->tls ? tls_session_alpn(wire->tls) : STR(""))))
@@ -184,7 +184,7 @@ static struct request_state *begin_request(struct connection *connection, struct
     return request;
 }
 
-static void request_refuse(struct request_state *request, int status);
+static void request_reject(struct request_state *request, int status);
 
 /* Called for a complete head. Next: request_locate, or request_filter if connection_authorize rejects the client. */
 static void request_begun(void *owner, struct exchange *x)
@@ -195,7 +195,7 @@ static void request_begun(void *owner, struct exchange *x)
     if (request)
         request_debug(request, "request received, stream: %u", (unsigned)x->request.stream_id);
     if (status)
-        request_refuse(request, status);
+        request_reject(request, status);
     else if (request)
         request_locate(request);
 }
@@ -222,18 +222,18 @@ static void request_locate(struct request_state *request)
  * Rejects an invalid head through the virtual server that it names, if any, like any other request. Next:
  * request_filter.
  */
-static void request_refused(void *owner, struct exchange *x, int status)
+static void request_rejected(void *owner, struct exchange *x, int status)
 {
     struct request_state *request = begin_request(owner, x);
 
     if (request) {
         request_debug(request, "request rejected: status %d, stream: %u", status, (unsigned)x->request.stream_id);
-        request_refuse(request, status);
+        request_reject(request, status);
     }
 }
 
 /* Responds from the server's own scope, because no location is known yet. */
-static void request_refuse(struct request_state *request, int status)
+static void request_reject(struct request_state *request, int status)
 {
     request->location = request->server->root;
     request_apply_settings(request);
@@ -474,7 +474,7 @@ static const struct wire_events wire_events = {EVENTS};
 static const struct wire_events proxy_header_events = {EVENTS, .proxy_header = connection_proxy_header_received};
 
 #define EXCHANGE_EVENTS                                                                                      \
-    .begun = request_begun, .refused = request_refused, .finished = request_finish,                          \
+    .begun = request_begun, .rejected = request_rejected, .finished = request_finish,                         \
     .client_closed = request_client_closed, .wake = connection_wake, .preface = connection_preface_received
 
 static const struct exchange_events exchange_events = {EXCHANGE_EVENTS};

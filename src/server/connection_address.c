@@ -43,11 +43,11 @@ static struct address *address_of(struct worker *worker, struct str key)
     return address;
 }
 
-static void log_refused_address(struct worker *worker, struct address *address, const union proxy_address *peer)
+static void log_rejected_address(struct worker *worker, struct address *address, const union proxy_address *peer)
 {
     char text[INET6_ADDRSTRLEN] = "";
 
-    worker->counters->refused++;
+    worker->counters->rejected++;
     if (address->logged)
         return;
     address->logged = true;
@@ -72,7 +72,7 @@ int connection_address_reserve(struct worker *worker, const union proxy_address 
     if (!address)
         return -ENOMEM;
     if (address->connections >= max) {
-        log_refused_address(worker, address, peer);
+        log_rejected_address(worker, address, peer);
         return -EUSERS;
     }
     address->connections++;

@@ -71,7 +71,7 @@ int connection_authorize(struct request_state *request);
 /* connection_plain_http.c */
 
 /* Sends a plain-text 400 and closes: the client spoke HTTP without TLS on a TLS port. */
-void connection_refuse_plain_http(struct connection *connection);
+void connection_reject_plain_http(struct connection *connection);
 
 /* connection_timeout.c */
 

@@ -10,7 +10,7 @@ static const char plain_to_tls[] = "HTTP/1.1 400 Bad Request\r\n"
                                    "\r\n"
                                    "The plain HTTP request was sent to HTTPS port\n";
 
-void connection_refuse_plain_http(struct connection *connection)
+void connection_reject_plain_http(struct connection *connection)
 {
     struct chunk chunk = {.kind = CHUNK_BYTES, .bytes = {plain_to_tls, sizeof plain_to_tls - 1}};
 

@@ -393,7 +393,7 @@ static void worker_finish(struct worker *worker)
     worker->signal_fd = -1;
 }
 
-static void log_refusal(struct worker *worker, const char *use, int error)
+static void log_unavailable_loop(struct worker *worker, const char *use, int error)
 {
     struct conf_mark mark = configuration_backend_mark(worker->configuration);
 
@@ -417,7 +417,7 @@ static int open_loop(struct worker *worker, const struct worker_start *start)
         once.level = LOG_ERROR;
     result = loop_open(&worker->loop, use, &once);
     if (result < 0) {
-        log_refusal(worker, use, -result);
+        log_unavailable_loop(worker, use, -result);
         return result;
     }
     log_write(&once, LOG_INFO, "loop: %s", worker->loop.backend->name);

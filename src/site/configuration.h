@@ -133,7 +133,7 @@ struct virtual_server {
     struct stream_server *stream;   /* NULL in `http` */
     struct tls_settings tls;        /* zeroed if none of its endpoints uses ssl */
     uint64_t files_stamp;           /* of the files that tls was loaded from: tls_files_stamp */
-    uint64_t files_refused;         /* tls_files_stamp of the last files that were rejected */
+    uint64_t files_rejected;        /* tls_files_stamp of the last files that were rejected */
     uint64_t files_valid_ms;        /* interval of checks for changes; 0: no checks */
     bool control;                   /* the server of the control socket: only modules with `control` handle its requests */
 };

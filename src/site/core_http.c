@@ -115,7 +115,7 @@ static const struct directive directives[] = {
      .offset = AT(open_file_cache_errors),
      .default_value = "on",
      .example = "open_file_cache_errors: off",
-     .help = "Cache absent and refused files too (on by default, unlike nginx)."},
+     .help = "Cache absent and rejected files too (on by default, unlike nginx)."},
     {0},
 };
 

@@ -26,7 +26,7 @@ static const struct directive directives[] = {
      .high = LIMIT_H2_STREAMS,
      .default_value = "128",
      .example = "http2_max_concurrent_streams: 100",
-     .help = "Requests of one HTTP/2 connection that are processed at once; further ones are refused "
+     .help = "Requests of one HTTP/2 connection that are processed at once; further ones are rejected "
              "(REFUSED_STREAM), and clients repeat them."},
     {.name = "http2_body_preread_size",
      .scopes = SCOPE_HTTP | SCOPE_SERVER,

@@ -19,7 +19,7 @@ static const char *const words_allowed[] = {
     [WORD_PARTS + SANDBOX_PARTS] = NULL,
 };
 
-static int refuse_combination(struct conf_reader *reader, const struct conf_node *node, const char *word)
+static int reject_combination(struct conf_reader *reader, const struct conf_node *node, const char *word)
 {
     conf_error(reader->errors, node->mark, STR("write on, or off, or only names of parts"),
                "sandbox: \"%s\" cannot be combined", word);
@@ -38,7 +38,7 @@ int core_read_sandbox(struct conf_reader *reader, const struct conf_node *node, 
 
         error = conf_read_choice(reader, &word, words_allowed, &found);
         if (error == 0 && found < WORD_PARTS && words.count > 1)
-            error = refuse_combination(reader, &word, words_allowed[found]);
+            error = reject_combination(reader, &word, words_allowed[found]);
         if (error == 0)
             parts |= found == WORD_ON ? SANDBOX_ALL : found == WORD_OFF ? 0 : 1u << (found - WORD_PARTS);
     }

@@ -170,7 +170,7 @@ static const struct directive directives[] = {
      .example = "disable_symlinks: if_not_owner from=$document_root",
      .schema = "{\"type\": [\"string\", \"boolean\"]}",
      .help =
-         "Which symbolic links are refused: on: all; if_not_owner: those whose owner is not the owner "
+         "Which symbolic links are rejected: on: all; if_not_owner: those whose owner is not the owner "
                       "of the target (both on the whole path from /, or after from=); off: none; beneath "
                       "(default): links below the root that lead out of it."},
     {.name = "error_page",
@@ -385,12 +385,12 @@ static const struct directive directives[] = {
     {.name = "ignore_invalid_headers",
      .scopes = SCOPE_HTTP | SCOPE_SERVER,
      .type = DIRECTIVE_SWITCH,
-     .ignored = &(const struct directive_ignored){"requests with invalid header lines are always refused",
+     .ignored = &(const struct directive_ignored){"requests with invalid header lines are always rejected",
                                                   "delete it; underscores_in_headers: on accepts such names"},
      .default_value = "on",
      .example = "ignore_invalid_headers: on",
      .help = "Accepted for compatibility with nginx, without effect: a request with an invalid header line is "
-             "refused (400), since an upstream server could interpret it differently. off causes a warning."},
+             "rejected (400), since an upstream server could interpret it differently. off causes a warning."},
     {.name = "server_tokens",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SWITCH,

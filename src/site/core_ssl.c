@@ -138,7 +138,7 @@ static const struct directive directives[] = {
      .offset = AT(reject),
      .default_value = "off",
      .example = "ssl_reject_handshake: on",
-     .help = "Refuse TLS handshakes for this server with the alert unrecognized_name, so that a client that sends "
+     .help = "Reject TLS handshakes for this server with the alert unrecognized_name, so that a client that sends "
              "no name, or a name that is not served, gets no certificate. The server needs no certificate."},
     {.name = "ssl_certificate_cache",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
@@ -210,7 +210,7 @@ static const struct directive directives[] = {
      .syntax = "name value",
      .example = "ssl_conf_command: [Options PrioritizeChaCha, {SignatureAlgorithms: 'ECDSA+SHA256:RSA-PSS+SHA256'}]",
      .help = "Settings of OpenSSL by its own names (SSL_CONF_cmd), applied after all others, in their order. "
-             "Settings that name files, or that sluice overrides, are refused."},
+             "Settings that name files, or that sluice overrides, are rejected."},
     {.name = "ssl_prefer_server_ciphers",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_SWITCH,
@@ -243,7 +243,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_WORDS,
      .offset = AT(alpn),
      .example = "ssl_alpn: postgresql",
-     .help = "Protocols for ALPN, in order of preference; a client that offers only others is refused. Without it "
+     .help = "Protocols for ALPN, in order of preference; a client that offers only others is rejected. Without it "
              "ALPN is not used."},
     {.name = "ssl_early_data",
      .scopes = SCOPE_HTTP | SCOPE_SERVER,

@@ -78,7 +78,7 @@ static void serve_stream(struct stream *stream)
         status = stream_find_group(stream);
     }
     if (status) {
-        stream_refuse(stream, status);
+        stream_reject(stream, status);
         return;
     }
     loop_timer_move(&stream->worker->loop, &stream->timer, stream_now_ms(stream) + stream->conf->timeout_ms);
@@ -126,7 +126,7 @@ static size_t preread_hello(struct stream *stream, struct str bytes)
         return 0;
     }
     if (buffer_append(&stream->hello, taken) < 0) {
-        stream_refuse(stream, 500);
+        stream_reject(stream, 500);
         return bytes.length;
     }
     error = client_hello_is_whole(&stream->hello_scan, buffer_str(&stream->hello))
@@ -138,7 +138,7 @@ static size_t preread_hello(struct stream *stream, struct str bytes)
         choose_server(stream, route_by_name(stream->endpoint, str_of(hello.name, hello.name_length)));
     } else if (taken.length == room) {
         stream_log_line(stream, LOG_INFO, "the preread buffer is full without a complete ClientHello", 0);
-        stream_refuse(stream, 400);
+        stream_reject(stream, 400);
     } else {
         wire_receive(&stream->client);
     }
@@ -188,7 +188,7 @@ static void client_opened(struct wire *wire)
 
     stream_debug_opened(stream);
     if (wire_got_plain_http(wire) || !is_trusted(stream)) {
-        stream_refuse(stream, 400);
+        stream_reject(stream, 400);
         return;
     }
     stream_record_activity(stream);

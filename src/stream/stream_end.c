@@ -41,7 +41,7 @@ void stream_end(struct stream *stream, enum wire_close_reason how)
     wire_close(&stream->client, how);
 }
 
-void stream_refuse(struct stream *stream, int status)
+void stream_reject(struct stream *stream, int status)
 {
     stream->status = status;
     stream_end(stream, WIRE_CLOSE_ORDERLY);

@@ -102,7 +102,7 @@ int stream_check_access(struct stream *stream)
             status = part->connected(stream, stream->server_conf->module_conf[index],
                                      stream->worker->module_states[index]);
         if (status != 0)
-            stream_report(stream, LOG_ERROR, "refused with %d by module %s", status, module_table[index]->name);
+            stream_report(stream, LOG_ERROR, "rejected with %d by module %s", status, module_table[index]->name);
     }
     return status;
 }

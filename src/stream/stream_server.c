@@ -80,7 +80,7 @@ static void server_opened(void *user)
     struct stream *stream = user;
 
     if (send_hello(stream) < 0) {
-        stream_refuse(stream, 500);
+        stream_reject(stream, 500);
         return;
     }
     stream->connected = true;
@@ -162,7 +162,7 @@ static void server_failed(void *user, int error)
     if (may_try_another(stream))
         stream_try_server(stream);
     else
-        stream_refuse(stream, 502);
+        stream_reject(stream, 502);
 }
 
 static const struct upstream_events server_events = {
@@ -246,5 +246,5 @@ void stream_try_server(struct stream *stream)
     }
     if (stream->tries == 0)
         stream_log_line(stream, LOG_ERROR, error == -ENOENT ? "host not found" : "no live upstreams", 0);
-    stream_refuse(stream, 502);
+    stream_reject(stream, 502);
 }

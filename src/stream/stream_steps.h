@@ -107,7 +107,7 @@ void stream_release_server(struct stream *stream, bool orderly);
 /* Closes the server's side, then the client's side with `how`. */
 void stream_end(struct stream *stream, enum wire_close_reason how);
 /* Rejects the connection with status 400, 403, 500, 502 or 503. */
-void stream_refuse(struct stream *stream, int status);
+void stream_reject(struct stream *stream, int status);
 
 /* stream_modules.c */
 

@@ -141,7 +141,7 @@ static bool decrypts(struct aead *aead, void *key, const struct answer *answer, 
     return aead->engine->decrypt(aead, key, &sealed, bench->into);
 }
 
-/* The record that answers_correctly has left in `into`, in place; then one with a changed tag, which is refused. */
+/* The record that answers_correctly has left in `into`, in place; then one with a changed tag, which is rejected. */
 static bool decrypts_correctly(struct aead *aead, void *key, const struct answer *answer, struct bench *bench)
 {
     uint8_t *tag = bench->into + answer->length + 1;

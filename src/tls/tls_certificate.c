@@ -26,7 +26,7 @@ static STACK_OF(X509) * read_chain(const struct tls_file *file, const struct tls
     X509 *one = NULL;
     bool good = reader && chain;
 
-    while (good && (one = PEM_read_bio_X509(reader, NULL, tls_password_refused, NULL))) {
+    while (good && (one = PEM_read_bio_X509(reader, NULL, tls_no_password, NULL))) {
         good = sk_X509_num(chain) < LIMIT_PEM_CHAIN && sk_X509_push(chain, one) > 0;
         if (!good) {
             X509_free(one);

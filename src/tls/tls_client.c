@@ -33,7 +33,7 @@ static bool load_certificate(SSL_CTX *openssl, const struct tls_client_settings 
 
     if (str_empty(settings->certificate))
         return true;
-    SSL_CTX_set_default_passwd_cb(openssl, tls_password_refused);
+    SSL_CTX_set_default_passwd_cb(openssl, tls_no_password);
     return tls_client_copy_string(settings->certificate, path, sizeof(path)) &&
            SSL_CTX_use_certificate_chain_file(openssl, path) == 1 &&
            tls_client_load_key(openssl, str_empty(settings->key) ? settings->certificate : settings->key,

@@ -71,7 +71,7 @@ bool tls_dh_set(struct tls_server *server, const struct tls_reporter *reporter)
 /* Commands that would conflict with settings of sluice. */
 static const struct {
     const char *name, *hint;
-} refused[] = {
+} rejected[] = {
     {"VerifyMode", "use ssl_verify_client"},
     {"RecordPadding", "delete it: records are encrypted by sluice or by the kernel, without padding"},
     {"Certificate", "use ssl_certificate for certificate files"},
@@ -85,9 +85,9 @@ static const struct {
 
 static bool is_refused(const char *name, const struct tls_reporter *reporter)
 {
-    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
-        if (strcasecmp(name, refused[i].name) == 0) {
-            tls_fail(reporter, "ssl_conf_command: \"%s\" is not allowed here\n%s", name, refused[i].hint);
+    for (size_t i = 0; i < sizeof(rejected) / sizeof(rejected[0]); i++) {
+        if (strcasecmp(name, rejected[i].name) == 0) {
+            tls_fail(reporter, "ssl_conf_command: \"%s\" is not allowed here\n%s", name, rejected[i].hint);
             return true;
         }
     }

@@ -22,7 +22,7 @@ static EVP_PKEY *read_with(const struct tls_file *file, struct str *password)
 {
     BIO *reader = BIO_new_mem_buf(file->text, (int)file->length);
     EVP_PKEY *key =
-        reader ? PEM_read_bio_PrivateKey(reader, NULL, password ? password_given : tls_password_refused, password)
+        reader ? PEM_read_bio_PrivateKey(reader, NULL, password ? password_given : tls_no_password, password)
                : NULL;
 
     BIO_free(reader);

@@ -3,7 +3,7 @@
  */
 #include "tls/tls_server.h"
 
-int tls_password_refused(char *into, int size, int writing, void *unused)
+int tls_no_password(char *into, int size, int writing, void *unused)
 {
     return -1;
 }

@@ -91,7 +91,7 @@ MUST_CHECK bool tls_verify_set(struct tls_server *server, const struct tls_repor
 bool tls_verify_resumes(const struct tls_server *server, SSL_SESSION *resumed, const struct ticket_appdata *appdata);
 
 /* A pem_password_cb that supplies no pass phrase, because there is no prompt: tls_pem.c. */
-int tls_password_refused(char *into, int size, int writing, void *unused);
+int tls_no_password(char *into, int size, int writing, void *unused);
 /* True if the file contains `words`; used for the fault text of a PEM file without the expected object. */
 bool tls_pem_contains(const struct tls_file *file, const char *words);
 /* Reports that the file has no `what`; `tool` is the openssl command that converts one. Returns false. */

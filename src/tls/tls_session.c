@@ -162,8 +162,8 @@ ssize_t tls_session_read(struct tls_session *session, char *into, size_t size)
     if (session->receiver && tls_receiver_pending(session->receiver))
         return tls_receiver_read(session, into, size);
     do {
-        /* OpenSSL would answer at the peer's next message: after a refusal no input is passed on. */
-        if (session->update_refused && SSL_pending(session->ssl) == 0) {
+        /* OpenSSL would answer at the peer's next message: after a rejection no input is passed on. */
+        if (session->update_rejected && SSL_pending(session->ssl) == 0) {
             session->bio.input = (struct str){NULL, 0};
             return -EAGAIN;
         }

@@ -30,7 +30,7 @@ struct tls_session {
     bool finished;                   /* the handshake is complete */
     uint8_t early;                   /* enum early */
     char first_early;                /* EARLY_DETECTED */
-    bool update_refused;             /* the owner refused a new key */
+    bool update_rejected;            /* the owner rejected a new key */
     bool close_notify_queued;        /* close_notify was queued */
 };
 

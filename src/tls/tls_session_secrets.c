@@ -125,10 +125,10 @@ static int respond_key_update(struct tls_session *session)
 {
     const struct tls_output *output = session->bio.output;
 
-    if (session->update_refused || SSL_get_key_update_type(session->ssl) == SSL_KEY_UPDATE_NONE)
+    if (session->update_rejected || SSL_get_key_update_type(session->ssl) == SSL_KEY_UPDATE_NONE)
         return 0;
     if (output->may_update_key && !output->may_update_key(session->bio.owner)) {
-        session->update_refused = true;
+        session->update_rejected = true;
         return 0;
     }
     return tls_session_update_key(session);

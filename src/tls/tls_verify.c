@@ -108,8 +108,8 @@ static bool read_items(struct tls_server *server, const char *directive, struct 
     size_t count = 0;
 
     while (reader && good) {
-        X509 *certificate = lists ? NULL : PEM_read_bio_X509(reader, NULL, tls_password_refused, NULL);
-        X509_CRL *list = lists ? PEM_read_bio_X509_CRL(reader, NULL, tls_password_refused, NULL) : NULL;
+        X509 *certificate = lists ? NULL : PEM_read_bio_X509(reader, NULL, tls_no_password, NULL);
+        X509_CRL *list = lists ? PEM_read_bio_X509_CRL(reader, NULL, tls_no_password, NULL) : NULL;
 
         if (!certificate && !list)
             break;

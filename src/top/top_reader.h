@@ -1,6 +1,6 @@
 /*
  * Reads JSON as a stream of events. JSON is a subset of YAML; libyaml parses it, and the memory that it uses does not
- * depend on the size of the text. Aliases and deep nesting are refused.
+ * depend on the size of the text. Aliases and deep nesting are rejected.
  */
 #ifndef TOP_TOP_READER_H
 #define TOP_TOP_READER_H

@@ -197,7 +197,7 @@ struct wire {
     uint8_t state;                  /* enum wire_state */
     uint8_t sealing;                /* enum wire_sealing */
     uint8_t end;                    /* enum wire_close_reason, in WIRE_CLOSING */
-    uint8_t refused;                /* enum ktls_reason: the kernel refused, and kTLS is not tried again */
+    uint8_t ktls_failure;           /* enum ktls_reason: enabling kTLS failed, and is not tried again */
     bool promoting;                 /* the span waits for an empty queue, then for the kernel */
     uint8_t span_way;               /* enum span_way */
     uint8_t gather_doublings;       /* LIMIT_GATHER_FIRST, doubled this often, is what may be gathered */

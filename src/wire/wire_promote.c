@@ -25,7 +25,7 @@ static uint64_t transfer_length(const struct wire *wire)
 }
 
 /* The reason of machine and measurement not to use kTLS for a body of `length` bytes; KTLS_OK: none. */
-static unsigned connection_refusal_reason(const struct wire *wire, const struct tls_settings *settings, uint64_t length)
+static unsigned connection_ktls_reason(const struct wire *wire, const struct tls_settings *settings, uint64_t length)
 {
     const struct ktls_choice *choice = settings->ktls == TLS_KTLS_AUTO ? wire->shared->ktls_choice : NULL;
     unsigned reason = wire->shared->ktls->reason[wire->key.version == RECORD_TLS_1_3][wire->key.cipher];
@@ -36,7 +36,7 @@ static unsigned connection_refusal_reason(const struct wire *wire, const struct 
 }
 
 /* The reason not to use kTLS for a response of `length` bytes; KTLS_OK: none. */
-static unsigned ktls_refusal_reason(const struct wire *wire, uint64_t length)
+static unsigned wire_ktls_reason(const struct wire *wire, uint64_t length)
 {
     const struct tls_settings *settings;
 
@@ -56,18 +56,18 @@ static unsigned ktls_refusal_reason(const struct wire *wire, uint64_t length)
         return KTLS_OFF;
     if (length < settings->ktls_threshold)
         return REASON_SMALL;
-    if (wire->refused)
-        return wire->refused;
+    if (wire->ktls_failure)
+        return wire->ktls_failure;
     if (!wire->settings->sendfile)
         return REASON_SENDFILE_OFF;
     if (!wire->shared->ktls)
         return KTLS_NOT_BUILT;
-    return connection_refusal_reason(wire, settings, length);
+    return connection_ktls_reason(wire, settings, length);
 }
 
 bool wire_may_splice(const struct wire *wire)
 {
-    unsigned reason = ktls_refusal_reason(wire, UINT64_MAX);
+    unsigned reason = wire_ktls_reason(wire, UINT64_MAX);
 
     return wire->settings->sendfile && (reason == KTLS_OK || reason == REASON_PLAIN);
 }
@@ -90,7 +90,7 @@ static void account_span(struct wire *wire, unsigned reason)
 
 void wire_choose_sealing(struct wire *wire)
 {
-    unsigned reason = ktls_refusal_reason(wire, transfer_length(wire));
+    unsigned reason = wire_ktls_reason(wire, transfer_length(wire));
 
     wire->promoting = reason == KTLS_OK && wire->sealing == SEALING_USER;
     wire->span_way = SPAN_DIRECT;
@@ -146,7 +146,7 @@ bool wire_promote(struct wire *wire)
     if (reason == KTLS_OK) {
         set_kernel_sealing(wire);
     } else {
-        wire->refused = (uint8_t)reason;
+        wire->ktls_failure = (uint8_t)reason;
         log_write(wire->shared->log, LOG_INFO, "kTLS: the kernel refused (%s), encryption continues in user space, "
                                                "fd %d",
                   ktls_reason_name(reason), wire->fd);

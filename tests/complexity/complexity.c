@@ -329,7 +329,7 @@ static size_t measure(const struct kind *kind, size_t n, const char *label)
         answers += kind->http2 ? h2_count_answers(buffer_str(&server.text)) :
                                  count_answers(buffer_str(&server.text), kind->status);
     }
-    /* With n elements the request must succeed. With one element it may be refused. */
+    /* With n elements the request must succeed. With one element it may be rejected. */
     ck_assert_msg(n == 1 || answers >= (kind->connection_persists ? n : 1) * (kind->times ? kind->times : 1),
                   "%s, %s: %zu answers with %d:\n" STR_FMT "\n" STR_FMT, kind->name, label, answers, kind->status,
                   (int)(server.text.length > 2000 ? 2000 : server.text.length), server.text.data,

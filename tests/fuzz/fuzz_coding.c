@@ -1,6 +1,6 @@
 /*
  * Accept-Encoding: each line of the input is a field line. Each chosen coding was offered and is chosen once. If all
- * codings are refused at the end of the field, none is chosen, and the response is not encoded.
+ * codings are rejected at the end of the field, none is chosen, and the response is not encoded.
  */
 #include "fuzz.h"
 

@@ -1,5 +1,5 @@
 /*
- * The formatter: input that libyaml can parse is formatted or refused. The result has the same meaning and the same
+ * The formatter: input that libyaml can parse is formatted or rejected. The result has the same meaning and the same
  * comments, and formatting it again changes nothing.
  */
 #include "fuzz.h"

@@ -97,7 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (client.server.result >= 0 || client.server.result == -EAGAIN)
         h2_client_check_end(&client);
     if (table_server_phase(&client.server) == SESSION_IDLE)
-        HOLDS(client.server.begun + client.server.refused == client.server.finished);
+        HOLDS(client.server.begun + client.server.rejected == client.server.finished);
     h2_client_close(&client);
     return 0;
 }

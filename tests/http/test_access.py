@@ -62,4 +62,4 @@ def test_access_in_stream_is_decided_by_address(loop, new_directory, upstream, o
         received = stream.recv(100)
     assert received == (b'upstream' if let_in else b'')
     served.stop()
-    assert ('refused with 403 by module access' in served.errors()) != let_in
+    assert ('rejected with 403 by module access' in served.errors()) != let_in

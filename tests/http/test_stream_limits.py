@@ -67,7 +67,7 @@ def test_limit_conn_refuses_excess_connections(limited):
     first, second = hold(limited, 'two', 2)
     assert not limited.is_accepted('two')
     assert 'limiting connections by zone "addr"' in limited.server.errors()
-    assert 'refused with 503 by module limit_conn' in limited.server.errors()
+    assert 'rejected with 503 by module limit_conn' in limited.server.errors()
     assert limited.is_accepted('free')                     # the directive of the server replaces the outer one
     first.close()
     wait_for(lambda: limited.is_accepted('two'), 'the place of the closed connection')

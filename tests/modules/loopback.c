@@ -92,7 +92,7 @@ static void load(struct loopback *loopback, const char *configuration)
     arena_init(&arena, NULL, 0);
     source.text = with_directory(loopback, &arena, str_from(configuration));
     loopback->configuration = configuration_load(&source, loopback->worker.log, &diagnostics);
-    ck_assert_msg(loopback->configuration != NULL, "refused:\n" STR_FMT, STR_ARG(buffer_str(&diagnostics)));
+    ck_assert_msg(loopback->configuration != NULL, "rejected:\n" STR_FMT, STR_ARG(buffer_str(&diagnostics)));
     buffer_finish(&diagnostics);
     arena_reset(&arena);
 }

@@ -27,7 +27,7 @@ struct loopback {
 
 /* Fails the test if the configuration is invalid, and prints the errors. */
 void loopback_open(struct loopback *loopback, const char *configuration);
-/* A server with this line is refused; the error has the line's position and contains `expected_text`. */
+/* A server with this line is rejected; the error has the line's position and contains `expected_text`. */
 void loopback_configuration_rejected(const char *line, const char *expected_text);
 void loopback_close(struct loopback *loopback);
 

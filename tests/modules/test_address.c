@@ -1,4 +1,4 @@
-/* worker_connections_per_address: accepted and refused connections; each connection is counted until it is closed. */
+/* worker_connections_per_address: accepted and rejected connections; each connection is counted until it is closed. */
 #include "loopback.h"
 
 #include "server/connection.h"
@@ -48,12 +48,12 @@ static void leave(int fd)
 static void expect(const char *address, bool let_in)
 {
     unsigned before = server.worker.connections;
-    uint64_t refused = server.worker.counters->refused;
+    uint64_t rejected = server.worker.counters->rejected;
     int fd = connect_from(address);
 
     ck_assert_msg(is_open(fd) == let_in, "%s", address);
     ck_assert_uint_eq(server.worker.connections, before + let_in);
-    ck_assert_uint_eq(server.worker.counters->refused, refused + !let_in);
+    ck_assert_uint_eq(server.worker.counters->rejected, rejected + !let_in);
     if (let_in)
         leave(fd);
     else

@@ -1,4 +1,4 @@
-/* `auth_basic`: accepted and refused users, the responses, and the release of everything after a cancelled check. */
+/* `auth_basic`: accepted and rejected users, the responses, and the release of everything after a cancelled check. */
 #include "loopback.h"
 
 #include <stdio.h>
@@ -179,14 +179,14 @@ START_TEST(full_queue_responds_503)
 {
     const char *head = "GET /in HTTP/1.1\r\nHost: a\r\nAuthorization: " BAD "\r\nConnection: close\r\n\r\n";
     int clients[300];
-    unsigned busy = 0, refused = 0;
+    unsigned busy = 0, rejected = 0;
 
     set_up();
     for (size_t i = 0; i < sizeof(clients) / sizeof(clients[0]); i++) {
         clients[i] = loopback_connect(&server);
         ck_assert_int_eq(write(clients[i], head, strlen(head)), (ssize_t)strlen(head));
     }
-    while (busy + refused < sizeof(clients) / sizeof(clients[0])) {
+    while (busy + rejected < sizeof(clients) / sizeof(clients[0])) {
         char answer[4096];
 
         loopback_turn(&server, 5);
@@ -197,12 +197,12 @@ START_TEST(full_queue_responds_503)
                 continue;
             answer[length] = '\0';
             busy += strstr(answer, "503 ") && strstr(answer, "Retry-After: 5");
-            refused += strstr(answer, "401 ") != NULL;
+            rejected += strstr(answer, "401 ") != NULL;
             close(clients[i]);
             clients[i] = -1;
         }
     }
-    ck_assert_uint_ge(refused, 256);
+    ck_assert_uint_ge(rejected, 256);
     ck_assert_uint_ge(busy, 1);
     ck_assert(loopback_logged(&server, "too many password checks"));
     loopback_close(&server);

@@ -1,4 +1,4 @@
-/* `limit_req` and `limit_conn`: refused and delayed requests, logged messages; no ended request remains counted. */
+/* `limit_req` and `limit_conn`: rejected and delayed requests, logged messages; no ended request remains counted. */
 #include "loopback.h"
 
 #include <stdio.h>
@@ -76,7 +76,7 @@ START_TEST(burst_is_permitted)
 }
 END_TEST
 
-/* A request that one limit refuses is not counted by the others. */
+/* A request that one limit rejects is not counted by the others. */
 START_TEST(refused_request_counts_nowhere)
 {
     loopback_open(&server, SERVER);
@@ -138,7 +138,7 @@ static void open_request(const char *head)
     loopback_turn(&server, 20);
 }
 
-/* The request for /shut is delayed for a minute, so that others are refused. It ends with the server. */
+/* The request for /shut is delayed for a minute, so that others are rejected. It ends with the server. */
 START_TEST(open_requests_are_limited)
 {
     loopback_open(&server, SERVER);
@@ -147,7 +147,7 @@ START_TEST(open_requests_are_limited)
     ck_assert_int_eq(request_status("/two?key=c&other=x"), 429);
     ck_assert(loopback_logged(&server, "limiting connections by zone \"also\", client: 127.0.0.1"));
     ck_assert_int_eq(request_status("/two?key=c&other=y"), 200);
-    ck_assert_int_eq(request_status("/two?key=c&other=y"), 200); /* refused and completed requests do not count */
+    ck_assert_int_eq(request_status("/two?key=c&other=y"), 200); /* rejected and completed requests do not count */
     loopback_close(&server);
 }
 END_TEST

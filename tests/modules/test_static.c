@@ -169,7 +169,7 @@ START_TEST(links_of_other_owners)
         ck_assert_int_eq(lchown(loopback_path(&server, "www/foreign"), 65534, 65534), 0);
         loopback_request(&server, "GET /foreign HTTP/1.1");
         ck_assert_int_eq(server.status, 403);
-        ck_assert(loopback_logged(&server, "disable_symlinks refuses the link"));
+        ck_assert(loopback_logged(&server, "disable_symlinks rejects the link"));
     }
     loopback_close(&server);
 }

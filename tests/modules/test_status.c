@@ -29,7 +29,7 @@ static void count(struct counters *counters)
     counters->connections[CONNECTION_WRITING] += 3;
     counters->connections[CONNECTION_WAITING] += 4;
     counters->accepted += 1000;
-    counters->refused += 17;
+    counters->rejected += 17;
     counters->requests += 2000;
     counters->requests_by_protocol[REQUEST_HTTP_2] += 1500;
     counters->protocols.h2_streams = 20;
@@ -60,7 +60,7 @@ static void count(struct counters *counters)
     counters->files.misses = 14;
     counters->log_lines_dropped = 15;
     counters->exchange_memory = 18;
-    counters->exchange_refusals = 19;
+    counters->exchange_rejections = 19;
 }
 
 /* Each complete line must be present; a line that begins with "!" must be absent. */

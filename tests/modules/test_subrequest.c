@@ -38,7 +38,7 @@ static void answered(struct exchange *child, void *owner)
     exchange_subrequest_end(child);
 }
 
-static enum outcome refused(struct exchange *x, int error)
+static enum outcome rejected(struct exchange *x, int error)
 {
     struct str text = arena_printf(&x->arena, "%s", strerror(-error));
 
@@ -56,7 +56,7 @@ static enum outcome ask_many(struct exchange *x)
     for (; error == 0 && count < 1000; count++)
         error = exchange_subrequest(x, STR("/now"), NULL, NULL, &child);
     ck_assert_uint_eq(count, LIMIT_SUBREQUESTS + 1);
-    return refused(x, error);
+    return rejected(x, error);
 }
 
 static enum outcome asker_handler(struct exchange *x, const void *conf, void *state)
@@ -68,9 +68,9 @@ static enum outcome asker_handler(struct exchange *x, const void *conf, void *st
     if (str_equal(path, STR("/many")))
         return ask_many(x);
     if (str_equal(path, STR("/pathless")))
-        return refused(x, exchange_subrequest(x, STR("now"), answered, x, &child));
+        return rejected(x, exchange_subrequest(x, STR("now"), answered, x, &child));
     if (str_equal(path, STR("/climbing")))
-        return refused(x, exchange_subrequest(x, STR("/../now"), answered, x, &child));
+        return rejected(x, exchange_subrequest(x, STR("/../now"), answered, x, &child));
     if (str_starts(path, STR("/throw/")) && !exchange_is_subrequest(x)) {
         ck_assert_int_eq(exchange_subrequest(x, str_skip(path, 6), NULL, NULL, &child), 0);
         x->response.status = 204;
@@ -79,7 +79,7 @@ static enum outcome asker_handler(struct exchange *x, const void *conf, void *st
     if (!str_starts(path, STR("/ask/")))
         return OUTCOME_DECLINED;
     error = exchange_subrequest(x, str_skip(path, 4), answered, x, &child);
-    return error < 0 ? refused(x, error) : OUTCOME_PENDING;
+    return error < 0 ? rejected(x, error) : OUTCOME_PENDING;
 }
 
 static void asker_cancel(struct exchange *x, void *state)
@@ -129,7 +129,7 @@ static enum outcome maker_handler(struct exchange *x, const void *conf, void *st
         return exchange_internal_redirect(x, STR("/round"), STR(""));
     if (str_equal(path, STR("/cut")))
         return exchange_close_without_response(x);
-    if (str_equal(path, STR("/refused")))
+    if (str_equal(path, STR("/rejected")))
         return exchange_error_response(x, 403);
     if (!str_starts(path, STR("/now")) && !str_starts(path, STR("/inside")) && !str_equal(path, STR("/long")))
         return OUTCOME_DECLINED;
@@ -207,7 +207,7 @@ static const struct {
     {"/ask/round", 200, "500 /round", 1},
     {"/ask/nothing", 200, "404 /nothing", 1},
     {"/ask/cut", 200, "444 /cut", 1},
-    {"/ask/refused", 200, "403 /refused", 1},
+    {"/ask/rejected", 200, "403 /rejected", 1},
     {"/ask/ask/now", 200, "200 /ask/now", 2},
     {"/ask/ask/ask/ask/now", 200, "200 /ask/ask/ask/now", 4},
     {"/ask/ask/ask/ask/ask/now", 200, "200 /ask/ask/ask/ask/now", 4}, /* the innermost one fails with EMFILE */

@@ -142,7 +142,7 @@ int cached_may_store(struct gateway_request *p, const struct received_response *
 {
     const struct cached *cached = cached_of(p);
     const struct gateway_cache_conf *conf = &p->conf->cache;
-    int refused;
+    int rejected;
 
     if (!cached->stores || p->sent.method == METHOD_HEAD || p->reply.status == 101)
         return 0;
@@ -153,6 +153,6 @@ int cached_may_store(struct gateway_request *p, const struct received_response *
     cached_set_times(p, received, metadata);
     if (!is_worth_storing(p, received, metadata))
         return 0;
-    refused = cached_test_predicates(p->x, &conf->no_cache);
-    return refused < 0 ? refused : !refused;
+    rejected = cached_test_predicates(p->x, &conf->no_cache);
+    return rejected < 0 ? rejected : !rejected;
 }

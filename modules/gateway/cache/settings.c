@@ -12,7 +12,7 @@
 #define KEY_HINT   STR("write a proxy_cache_key that distinguishes POST requests")
 #define PURGE_HINT STR("write: proxy_cache_purge: PURGE 127.0.0.1 10.0.0.0/8")
 
-static int refuse_valid(struct conf_reader *reader, const struct conf_node *node, struct str word)
+static int reject_valid(struct conf_reader *reader, const struct conf_node *node, struct str word)
 {
     conf_error(reader->errors, node->mark, VALID_HINT, "\"" STR_FMT "\" is not a status", STR_ARG(word));
     return -EINVAL;
@@ -39,7 +39,7 @@ static int read_statuses(struct conf_reader *reader, const struct conf_node *nod
         uint64_t status;
 
         if (str_to_u64(words->items[i], &status) < 0 || status < 200 || status > 599)
-            return refuse_valid(reader, node, words->items[i]);
+            return reject_valid(reader, node, words->items[i]);
         valid->statuses[valid->count++] = (unsigned)status;
     }
     return 0;
@@ -56,7 +56,7 @@ int gateway_read_cache_valid(struct conf_reader *reader, const struct conf_node 
     if (error < 0)
         return error;
     if (words.count == 0)
-        return refuse_valid(reader, node, STR(""));
+        return reject_valid(reader, node, STR(""));
     word.kind = CONF_SCALAR;
     word.text = words.items[words.count - 1];
     error = conf_read_duration(reader, &word, &ms);

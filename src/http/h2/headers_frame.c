@@ -29,7 +29,7 @@ static void read_priority(struct h2_stream *stream)
     h2_schedule_change(&stream->session->schedule, &stream->schedule_entry, priority);
 }
 
-/* Calls `begun`, or `refused` if `status` (of the rejection) is not 0. */
+/* Calls `begun`, or `rejected` if `status` (of the rejection) is not 0. */
 static void announce_request(struct h2_stream *stream, int status)
 {
     struct h2_session *h2 = stream->session;
@@ -41,7 +41,7 @@ static void announce_request(struct h2_stream *stream, int status)
     if (++h2->requests >= h2->settings->keepalive_requests || !h2->settings->keepalive)
         h2_shutdown_start(h2);
     if (status) {
-        h2->events->refused(h2->owner, &stream->x, status);
+        h2->events->rejected(h2->owner, &stream->x, status);
         return;
     }
     read_priority(stream);

@@ -176,8 +176,8 @@ static bool is_connect_malformed(const struct h2_request_reader *reader)
            headers_find(&request->headers, STR("content-length"));
 }
 
-/* Refuses CONNECT without :protocol, which has no :scheme and no :path (RFC 9113 8.5). */
-static int refuse_connect(const struct h2_request_reader *reader)
+/* Rejects CONNECT without :protocol, which has no :scheme and no :path (RFC 9113 8.5). */
+static int reject_connect(const struct h2_request_reader *reader)
 {
     struct request *request = &reader->x->request;
 
@@ -290,7 +290,7 @@ static int read_request(struct h2_request_reader *reader, bool end_stream)
     if ((reader->seen & H2_PROTOCOL) && is_connect_malformed(reader))
         return -EBADMSG;
     if (request->method == METHOD_CONNECT && !(reader->seen & H2_PROTOCOL))
-        return refuse_connect(reader);
+        return reject_connect(reader);
     length_fault = read_length(reader, end_stream);
     if (length_fault == -EBADMSG)
         return length_fault;

@@ -91,8 +91,8 @@ struct h2_stream {
     struct list blocked;            /* in session->blocked */
     uint32_t id;
     uint8_t stage;                  /* enum h2_stage */
-    bool announced;                 /* handed over by `begun` or `refused`: `finished` is due */
-    bool rejected;                  /* handed over by `refused` */
+    bool announced;                 /* handed over by `begun` or `rejected`: `finished` is due */
+    bool rejected;                  /* handed over by `rejected` */
     bool draining;                  /* `finished` was called; the rest of the request body is discarded */
     bool reset_due;                 /* draining: RST_STREAM with NO_ERROR follows the acknowledgement of a PING */
     bool cancelled_in_frame;        /* cancelled while it is session->sending: freed after its frame */

@@ -104,9 +104,9 @@ INTENDED = (
         (by_sluice.get('status') == 204 or by_nginx.get('status') == 405 and by_sluice.get('status', 0) >= 400 and '@first' in text)),
     ('an unknown method is 501, not 405', 'RFC 9110 15.6.2', ALL,
      lambda text, request, by_nginx, by_sluice: method(request) == 'PROPFIND' and by_sluice.get('status') == 501),
-    ('a fragment in a request target is refused', 'RFC 9112 3.2 permits none', ALL,
+    ('a fragment in a request target is rejected', 'RFC 9112 3.2 permits none', ALL,
      lambda text, request, by_nginx, by_sluice: '#' in target(request) and by_sluice.get('status') == 400),
-    ('control characters in a path are refused', 'they could split header fields and log lines', ALL,
+    ('control characters in a path are rejected', 'they could split header fields and log lines', ALL,
      lambda text, request, by_nginx, by_sluice: re.search('%0[0-9a-f]', target(request)) and by_sluice.get('status') == 400),
     ('an invalid Range is ignored, and the end of a large one is reduced to the end of the file', 'RFC 9110 14.1.2, 14.2', ALL,
      lambda text, request, by_nginx, by_sluice: refuses_range(by_nginx) and by_sluice.get('status') in (200, 206) and
@@ -170,7 +170,7 @@ INTENDED = (
      lambda text, request, by_nginx, by_sluice: {by_nginx.get('x-where', '').split(' ')[0], by_sluice.get('x-where', '').split(' ')[0]} & uses_of_no_group(text)),
     ('server_name_in_redirect without a name leaves the redirect relative', 'nginx: http://:80/', ('location',),
      lambda text, request, by_nginx, by_sluice: re.match('http://(:PORT)?/', by_nginx.get('location', ''))),
-    ('a path with ".." after the prefix of an alias is refused', 'it leaves the directory', ALL,
+    ('a path with ".." after the prefix of an alias is rejected', 'it leaves the directory', ALL,
      lambda text, request, by_nginx, by_sluice: re.search('alias|proxy_pass', text) and '..' in urllib.parse.unquote(target(request)) and
         by_sluice.get('status') in {404} | changed_codes(text, 404)),
     ('a location with gzip_static adds Vary', 'a cache may store both representations', ('vary',),
@@ -254,7 +254,7 @@ INTENDED = (
     ('the first response that is stored already supports ranges, or is 416', 'the next ones support them', ALL,
      lambda text, request, by_nginx, by_sluice: 'proxy_cache ' in text and field(request, 'Range') and by_nginx.get('status') in (200, 304) and
         by_sluice.get('status') in {206, 416} | changed_codes(text, 416)),
-    ('a path with a link that disable_symlinks refuses is 403', 'nginx documents that access is denied; its 404 results from ENOTDIR', ALL,
+    ('a path with a link that disable_symlinks rejects is 403', 'nginx documents that access is denied; its 404 results from ENOTDIR', ALL,
      lambda text, request, by_nginx, by_sluice: re.search('disable_symlinks (on|if)', text) and 'link-folder' in urllib.parse.unquote(target(request)) and
         (by_nginx.get('status') == 404 or pages(text, 404)) and by_sluice.get('status') in {403} | changed_codes(text, 403)),
     ('parts of multipart/byteranges have the type of their file', 'also with default_type "" and after X-Accel-Redirect', ('body',),
@@ -271,7 +271,7 @@ INTENDED = (
         [line for line in by_sluice.get('body', b'').split(b'\n') if not line.startswith(b'x-mine: ')]),
     ('statuses for which nginx has no built-in page have one', 'each error has a page', ('body', 'length', 'content-type', 'content-encoding', 'vary'),
      lambda text, request, by_nginx, by_sluice: by_nginx.get('body') == b'' and f'return {by_nginx["status"]};' in text),
-    ('a request that is refused before its head is read gets the response of the default server', 'Host is unknown at this time',
+    ('a request that is rejected before its head is read gets the response of the default server', 'Host is unknown at this time',
      LOCATION_FIELDS,
      lambda text, request, by_nginx, by_sluice: by_nginx.get('status') == by_sluice.get('status') == 400),
     ('alias of a file with a trailing slash is 403 or 404', 'nginx: 500', ALL,

@@ -15,8 +15,8 @@ START_TEST(takes_from_all_or_none)
     ck_assert(!memory_budget_reserve(&connection, 20)); /* the parent has 10 */
     ck_assert_uint_eq(connection.used, 60);
     ck_assert_uint_eq(worker.used, 90);
-    ck_assert_uint_eq(connection.refusals, 1);
-    ck_assert_uint_eq(worker.refusals, 1);
+    ck_assert_uint_eq(connection.rejections, 1);
+    ck_assert_uint_eq(worker.rejections, 1);
     ck_assert(!memory_budget_reserve(&connection, SIZE_MAX));
     memory_budget_release(&connection, 60);
     ck_assert_uint_eq(connection.used, 0);
@@ -48,9 +48,9 @@ START_TEST(arena_is_counted)
     arena_set_budget(&arena, &connection);
     ck_assert_uint_eq(connection.used, ARENA_BLOCK_SIZE);
     ck_assert_uint_eq(pool.budget.used, ARENA_BLOCK_SIZE);
-    ck_assert_ptr_null(arena_alloc(&arena, ARENA_BLOCK_SIZE)); /* refused by the connection */
+    ck_assert_ptr_null(arena_alloc(&arena, ARENA_BLOCK_SIZE)); /* rejected by the connection */
     ck_assert_ptr_nonnull(arena_alloc(&other, 16));
-    ck_assert_ptr_null(arena_alloc(&other, ARENA_BLOCK_SIZE)); /* refused by the worker */
+    ck_assert_ptr_null(arena_alloc(&other, ARENA_BLOCK_SIZE)); /* rejected by the worker */
     arena_set_budget(&arena, &pool.budget);
     ck_assert_uint_eq(connection.used, 0);
     arena_reset(&arena);

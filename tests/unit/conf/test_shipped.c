@@ -25,18 +25,18 @@ static size_t occurrences(struct str text, struct str of)
     return count;
 }
 
-/* The loader refuses a directive or variable of an absent module by name. Further errors may result from this. */
+/* The loader rejects a directive or variable of an absent module by name. Further errors may result from this. */
 static bool refused_for_modules(struct str result)
 {
-    static const char *const refusals[] = {": error: unknown directive '", ": error: unknown variable $",
+    static const char *const rejections[] = {": error: unknown directive '", ": error: unknown variable $",
                                            "' is not in this build of sluice\n",
                                            "hint: it is allowed in stream", /* stream has the same names */
                                            "hint: it is allowed in a server of stream\n"};
-    size_t refused = 0;
+    size_t rejected = 0;
 
-    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
-        refused += occurrences(result, str_from(refusals[i]));
-    return partial && refused > 0;
+    for (size_t i = 0; i < sizeof(rejections) / sizeof(rejections[0]); i++)
+        rejected += occurrences(result, str_from(rejections[i]));
+    return partial && rejected > 0;
 }
 
 static void load_good(const char *path)

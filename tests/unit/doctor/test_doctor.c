@@ -179,19 +179,19 @@ START_TEST(each_refusal_is_reported)
     static const struct {
         enum ktls_reason reason;
         const char *advice;
-    } refusals[] = {{KTLS_NO_MODULE, ""},
+    } rejections[] = {{KTLS_NO_MODULE, ""},
                     {KTLS_NOT_BUILT, "linux-libc-dev"},
                     {KTLS_NO_PERMISSION, "sandbox"},
                     {KTLS_CIPHER, "ChaCha20-Poly1305 5.11"},
                     {KTLS_ULP_REFUSED, "loopback is down"}};
     static struct diagnosis diagnosis;
 
-    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
-        refuse_all(&diagnosis.support, refusals[i].reason);
+    for (size_t i = 0; i < sizeof(rejections) / sizeof(rejections[0]); i++) {
+        refuse_all(&diagnosis.support, rejections[i].reason);
         ck_assert(doctor_report_suite(&diagnosis, &doctor_suites[0], NULL));
         ck_assert_int_eq(last(&diagnosis)->verdict, VERDICT_FAULT);
-        ck_assert_ptr_nonnull(strstr(last(&diagnosis)->text, ktls_reason_name(refusals[i].reason)));
-        ck_assert_msg(refusals[i].advice[0] ? strstr(last(&diagnosis)->advice, refusals[i].advice) != NULL
+        ck_assert_ptr_nonnull(strstr(last(&diagnosis)->text, ktls_reason_name(rejections[i].reason)));
+        ck_assert_msg(rejections[i].advice[0] ? strstr(last(&diagnosis)->advice, rejections[i].advice) != NULL
                                             : last(&diagnosis)->advice[0] == '\0',
                       "%s", last(&diagnosis)->advice);
         ck_assert(doctor_report_suite(&diagnosis, &doctor_suites[1], NULL));

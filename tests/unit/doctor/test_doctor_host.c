@@ -361,7 +361,7 @@ START_TEST(cost_in_kernel_and_user_space_is_reported)
 }
 END_TEST
 
-/* The loopback device always exists. The kernel may refuse the query. */
+/* The loopback device always exists. The kernel may reject the query. */
 START_TEST(query_of_a_real_device_gives_a_known_result)
 {
     struct ktls_device offload = {false, false};

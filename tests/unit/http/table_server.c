@@ -205,13 +205,13 @@ static void begun(void *owner, struct exchange *x)
     }
 }
 
-static void refused(void *owner, struct exchange *x, int status)
+static void rejected(void *owner, struct exchange *x, int status)
 {
     static const struct table_row none = {.path = NULL};
     struct table_server *server = owner;
     struct table_request *state = table_request_open(server, x);
 
-    server->refused++;
+    server->rejected++;
     state->row = &none;
     answer(state, status, STR("refused"));
 }
@@ -242,7 +242,7 @@ static void wake(void *owner)
 void table_server_open(struct table_server *server, const struct protocol *protocol,
                        const struct table_row *rows)
 {
-    static const struct exchange_events events = {begun, refused, finished, wake};
+    static const struct exchange_events events = {begun, rejected, finished, wake};
 
     *server = (struct table_server){
         .rows = rows,
@@ -283,7 +283,7 @@ void table_server_hang_up(struct table_server *server)
 void table_server_close(struct table_server *server)
 {
     table_server_hang_up(server);
-    if (server->begun + server->refused != server->finished)
+    if (server->begun + server->rejected != server->finished)
         abort();
     buffer_finish(&server->unread);
     buffer_finish(&server->out);

@@ -49,7 +49,7 @@ struct table_server {
     int result;        /* of the last produce that returned no chunk */
     bool woken;
     bool blocked;                   /* `consume` has left bytes, which are offered again after a wake */
-    unsigned begun, refused, finished;
+    unsigned begun, rejected, finished;
     struct exchange *later; /* the exchange that waits for table_server_answer */
     size_t pause_piece;     /* TABLE_PAUSES */
     struct body *paused;    /* TABLE_PAUSES: the body that waits for its wake */
@@ -62,7 +62,7 @@ struct table_server {
  */
 void table_server_open(struct table_server *server, const struct protocol *protocol,
                        const struct table_row *rows);
-/* Closes the session and frees everything. Aborts if a begun or refused exchange has not finished. */
+/* Closes the session and frees everything. Aborts if a begun or rejected exchange has not finished. */
 void table_server_close(struct table_server *server);
 /* Closes only the session and its open exchanges. */
 void table_server_hang_up(struct table_server *server);

@@ -75,12 +75,12 @@ static const struct {
     {"identity;q=0.5, gzip;q=0.5, br;q=0.4", "gzip"},
     {"identity;q=0.5, *;q=0.2", ""},
     {"identity;q=0.5, gzip, *;q=0", "gzip"},
-    /* A client that refuses every coding and identity still gets the unencoded bytes. */
+    /* A client that rejects every coding and identity still gets the unencoded bytes. */
     {"identity;q=0", ""},
     {"identity;q=0, gzip", "gzip"},
     {"identity;q=0, *;q=0", ""},
     {"*;q=0, deflate", ""},
-    /* A malformed member is refused. If a coding is listed twice, the smaller weight counts. */
+    /* A malformed member is rejected. If a coding is listed twice, the smaller weight counts. */
     {"gzip;q=2", ""},
     {"gzip;q=1.001", ""},
     {"gzip;q=1.5", ""},

@@ -78,7 +78,7 @@ START_TEST(three_date_formats_are_parsed)
     for (size_t i = 0; i < COUNT(cases); i++) {
         int64_t seconds = -1;
 
-        ck_assert_msg(date_parse(str_from(cases[i].text), NOW, &seconds) == 0, "%s refused", cases[i].text);
+        ck_assert_msg(date_parse(str_from(cases[i].text), NOW, &seconds) == 0, "%s rejected", cases[i].text);
         ck_assert_msg(seconds == cases[i].seconds, "%s is %lld", cases[i].text, (long long)seconds);
     }
 }

@@ -114,7 +114,7 @@ START_TEST(end_of_the_peer_cancels_incomplete_requests_only)
     table_server_feed(&server, STR("GET /hel"), 0);
     table_server_signal(&server, SESSION_PEER_CLOSED);
     ck_assert_int_eq(server.result, 0);
-    ck_assert_uint_eq(server.begun + server.refused + server.out.length, 0);
+    ck_assert_uint_eq(server.begun + server.rejected + server.out.length, 0);
     table_server_close(&server);
 
     /* in the middle of a body */

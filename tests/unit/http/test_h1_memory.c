@@ -85,7 +85,7 @@ static void begun(void *owner, struct exchange *x)
     read_body(x);
 }
 
-static void refused(void *owner, struct exchange *x, int status)
+static void rejected(void *owner, struct exchange *x, int status)
 {
     open_exchanges++;
     answer(x, status);
@@ -94,7 +94,7 @@ static void refused(void *owner, struct exchange *x, int status)
 /* Sends `sent` in pieces of seven bytes; allocation number `failing` fails. Returns true if an allocation failed. */
 static bool run_with_failure(struct str sent, long failing, char *received, size_t size)
 {
-    static const struct exchange_events events = {begun, refused, finished, wake};
+    static const struct exchange_events events = {begun, rejected, finished, wake};
     static const struct session_settings settings = {.header_buffer_size = 1024,
                                                      .large_header_size = 8192,
                                                      .head_max = 32768,

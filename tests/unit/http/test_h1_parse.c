@@ -114,7 +114,7 @@ START_TEST(longest_lines_are_accepted_and_longer_refused)
 }
 END_TEST
 
-/* A line that is too long is refused before its end arrives. */
+/* A line that is too long is rejected before its end arrives. */
 START_TEST(long_lines_are_refused_early)
 {
     char bytes[600];

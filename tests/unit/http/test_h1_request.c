@@ -12,7 +12,7 @@ static const struct {
     const char *connection;
     bool send_content_length;
     uint64_t content_length;
-    const char *written; /* NULL: refused */
+    const char *written; /* NULL: rejected */
 } heads[] = {
     {"GET", "/", "Host", "a", "", false, 0, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"},
     {"GET", "/a?b=%20", "Host", "a", "close", false, 0,

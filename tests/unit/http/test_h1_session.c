@@ -115,7 +115,7 @@ static const struct sequence {
     {"POST /small HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 6\r\n\r\n",
      "HTTP/1.1 413 Content Too Large\r\n" DATED "Content-Length: 2\r\nConnection: close\r\n\r\nno", 0},
     {"GET /hello HTTP/1.1\r\nHost: a\r\nExpect: more\r\n\r\n", REFUSED("417 Expectation Failed"), 0},
-    /* A refused request ends the connection. */
+    /* A rejected request ends the connection. */
     {"GET /hello HTTP/1.1\r\n\r\nGET /bye HTTP/1.1\r\nHost: a\r\n\r\n", REFUSED("400 Bad Request"), 0},
     {"GET /hello HTTP/1.1\r\nHost: a\r\n\r\nbad\r\n\r\n", HELLO REFUSED("400 Bad Request"), 0},
     {"GET /hello HTTP/1.1\nHost: a\n\n", REFUSED("400 Bad Request"), 0},

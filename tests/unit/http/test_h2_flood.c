@@ -1,5 +1,5 @@
 /*
- * Limits on the work and the memory that a client causes: the server refuses streams or closes the connection.
+ * Limits on the work and the memory that a client causes: the server rejects streams or closes the connection.
  */
 #include "h2_session_fixture.h"
 
@@ -18,7 +18,7 @@ START_TEST(streams_above_the_limit_are_refused)
     expect("RST_STREAM 5 REFUSED_STREAM\n");
     table_server_answer(server);
     expect("HEADERS 3 :status=200 content-length=4\nDATA 3 4 late end\n");
-    /* The refused block was decoded: its entries of the dynamic table are valid. */
+    /* The rejected block was decoded: its entries of the dynamic table are valid. */
     h2_client_headers(&client, 7, H2_FLAG_END_STREAM,
                       ":method=GET\n:scheme=https\n:path=/hello\n:authority=a\nx-table=entry\n");
     expect(OK("7"));
@@ -60,7 +60,7 @@ static struct memory_budget *budget_of_session(void)
     return &container_of(server->session, struct h2_session, session)->budget;
 }
 
-/* Above the memory limit of the connection, new streams are refused until others have ended. */
+/* Above the memory limit of the connection, new streams are rejected until others have ended. */
 START_TEST(streams_above_the_memory_limit_are_refused)
 {
     struct memory_budget *budget;

@@ -85,7 +85,7 @@ static void begun(void *owner, struct exchange *x)
     read_body(x);
 }
 
-static void refused(void *owner, struct exchange *x, int status)
+static void rejected(void *owner, struct exchange *x, int status)
 {
     open_exchanges++;
     answer(x, status);
@@ -139,7 +139,7 @@ struct outcome {
 /* Feeds the client's bytes by `piece`; allocation number `failing` fails. */
 static void run_with_failure(size_t piece, long failing, struct outcome *outcome)
 {
-    static const struct exchange_events events = {begun, refused, finished, wake};
+    static const struct exchange_events events = {begun, rejected, finished, wake};
     static const struct session_settings settings = {
         .header_buffer_size = 1024,
         .large_header_size = 8192,

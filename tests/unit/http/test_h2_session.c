@@ -212,7 +212,7 @@ START_TEST(rejected_request_leaves_the_connection_open)
     h2_client_data(&client, 5, STR("x"), true);
     expect("HEADERS 5 :status=413 content-length=7\nDATA 5 7 refused end\n");
     ck_assert_int_eq(table_server_phase(server), SESSION_IDLE);
-    ck_assert_uint_eq(server->refused, 3);
+    ck_assert_uint_eq(server->rejected, 3);
     close_session();
 }
 END_TEST

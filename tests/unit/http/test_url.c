@@ -79,7 +79,7 @@ START_TEST(valid_targets_give_path_and_query)
         struct url_target parsed;
 
         arena_init(&arena, NULL, 0);
-        ck_assert_msg(url_target_parse(&arena, str_from(cases[i].target), true, &parsed) == 0, "%s refused",
+        ck_assert_msg(url_target_parse(&arena, str_from(cases[i].target), true, &parsed) == 0, "%s rejected",
                       cases[i].target);
         ck_assert_text(parsed.path, cases[i].path);
         ck_assert(!parsed.query.data == !cases[i].query);
@@ -209,7 +209,7 @@ START_TEST(valid_hosts_give_name_and_port)
         uint16_t port = 9;
 
         arena_init(&arena, NULL, 0);
-        ck_assert_msg(url_host_parse(&arena, str_from(cases[i].text), &host, &port) == 0, "%s refused",
+        ck_assert_msg(url_host_parse(&arena, str_from(cases[i].text), &host, &port) == 0, "%s rejected",
                       cases[i].text);
         ck_assert_text(host, cases[i].host);
         ck_assert_uint_eq(port, cases[i].port);

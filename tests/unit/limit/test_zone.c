@@ -39,7 +39,7 @@ START_TEST(one_request_per_second)
     ck_assert(fill_bucket(1, 0, 1000));
     ck_assert(!fill_bucket(1, 0, 1000));
     ck_assert(!fill_bucket(1, 0, 1999));
-    ck_assert(fill_bucket(1, 0, 2000)); /* a refused request is not counted */
+    ck_assert(fill_bucket(1, 0, 2000)); /* a rejected request is not counted */
     ck_assert(!fill_bucket(1, 0, 2500));
     ck_assert(fill_bucket(2, 0, 2500)); /* another key */
     ck_assert(fill_bucket(1, 0, UINT64_MAX));

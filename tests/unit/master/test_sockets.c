@@ -156,7 +156,7 @@ START_TEST(reload_replaces_a_wildcard_by_one_of_its_addresses)
     struct configuration first = {.endpoints = &wide, .endpoint_count = 1};
     struct configuration second = {.endpoints = &narrow, .endpoint_count = 1};
     struct configuration third = {.endpoints = &taken, .endpoint_count = 1};
-    struct sockets sockets, other, refused;
+    struct sockets sockets, other, rejected;
     unsigned port = free_port();
 
     snprintf(texts[0], sizeof(texts[0]), "127.0.0.1:%u", port);
@@ -170,7 +170,7 @@ START_TEST(reload_replaces_a_wildcard_by_one_of_its_addresses)
     sockets_close_except(&sockets, &other);
     ck_assert_int_eq(sockets_open(&sockets, &third, 1, NULL, &recording_log), 0);
     message[0] = '\0';
-    ck_assert_int_eq(sockets_open(&refused, &third, 2, &other, &recording_log), -EADDRINUSE);
+    ck_assert_int_eq(sockets_open(&rejected, &third, 2, &other, &recording_log), -EADDRINUSE);
     ck_assert_ptr_nonnull(strstr(message, "failed (98: Address already in use)"));
     ck_assert_int_ge(sockets_get(&other, 0, 1), 0);
     sockets_close(&other, false);

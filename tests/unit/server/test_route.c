@@ -107,7 +107,7 @@ static struct configuration *load(const char *text)
     struct log quiet = {.level = LOG_EMERG};
     struct configuration *configuration = configuration_load(&source, &quiet, &diagnostics);
 
-    ck_assert_msg(configuration != NULL, "refused:\n%.*s", (int)diagnostics.length, diagnostics.data);
+    ck_assert_msg(configuration != NULL, "rejected:\n%.*s", (int)diagnostics.length, diagnostics.data);
     buffer_finish(&diagnostics);
     return configuration;
 }

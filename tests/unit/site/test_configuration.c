@@ -29,7 +29,7 @@ static struct configuration *load_good(const char *text)
 {
     struct configuration *configuration = load(text);
 
-    ck_assert_msg(configuration != NULL, "refused:\n%.*s", (int)diagnostics.length, diagnostics.data);
+    ck_assert_msg(configuration != NULL, "rejected:\n%.*s", (int)diagnostics.length, diagnostics.data);
     return configuration;
 }
 
@@ -66,7 +66,7 @@ START_TEST(directives_of_the_main_scope_are_read)
 }
 END_TEST
 
-/* A backend of this build is accepted; another one is refused at its line. */
+/* A backend of this build is accepted; another one is rejected at its line. */
 START_TEST(backend_that_is_not_built_is_refused)
 {
     static const char *const known[] = {"io_uring", "epoll"};
@@ -93,7 +93,7 @@ START_TEST(backend_that_is_not_built_is_refused)
 }
 END_TEST
 
-/* As with `use`: an engine that is not built is refused at its line. */
+/* As with `use`: an engine that is not built is rejected at its line. */
 START_TEST(engine_that_is_not_built_is_refused)
 {
     bool built = aead_engine(AEAD_IPSEC_MB)->built;
@@ -392,7 +392,7 @@ static size_t count_errors(void)
 static const struct {
     const char *text;
     const char *diagnostics[8]; /* exactly these errors */
-} refused[] = {
+} rejected[] = {
     {"http:\n  ssl_ciphers: NOPE\n  ssl_certificate: self-signed\n  server:\n"
      "    - {listen: ['8443 ssl', '[::]:8443 ssl', 9443 ssl]}\n"
      "    - {listen: 8444 ssl, ssl_ciphersuites: TLS_NO}\n"
@@ -419,13 +419,13 @@ static const struct {
 
 START_TEST(all_openssl_errors_are_reported)
 {
-    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+    for (size_t i = 0; i < sizeof(rejected) / sizeof(rejected[0]); i++) {
         size_t count = 0;
 
-        ck_assert(!load(refused[i].text));
-        for (; count < 8 && refused[i].diagnostics[count]; count++)
-            ck_assert_msg(has_diagnostic(refused[i].diagnostics[count]), "missing: %s\n%.*s",
-                          refused[i].diagnostics[count], (int)diagnostics.length, diagnostics.data);
+        ck_assert(!load(rejected[i].text));
+        for (; count < 8 && rejected[i].diagnostics[count]; count++)
+            ck_assert_msg(has_diagnostic(rejected[i].diagnostics[count]), "missing: %s\n%.*s",
+                          rejected[i].diagnostics[count], (int)diagnostics.length, diagnostics.data);
         ck_assert_msg(count_errors() == count, "%zu errors:\n%.*s", count_errors(), (int)diagnostics.length,
                       diagnostics.data);
     }

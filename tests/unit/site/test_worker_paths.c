@@ -32,7 +32,7 @@ static void collect(const char *text)
     struct log quiet = {.level = LOG_EMERG};
 
     configuration = configuration_load(&source, &quiet, &diagnostics);
-    ck_assert_msg(configuration != NULL, "refused:\n%.*s", (int)diagnostics.length, diagnostics.data);
+    ck_assert_msg(configuration != NULL, "rejected:\n%.*s", (int)diagnostics.length, diagnostics.data);
     buffer_finish(&diagnostics);
     paths = (struct sandbox_paths){0};
     ports = (struct sandbox_ports){0};

@@ -264,7 +264,7 @@ START_TEST(whole_exactly_if_parsable)
 END_TEST
 
 /*
- * The scan reports bytes that cannot begin a ClientHello as whole at once, so that the handshake refuses them without
+ * The scan reports bytes that cannot begin a ClientHello as whole at once, so that the handshake rejects them without
  * waiting for more.
  */
 START_TEST(other_bytes_are_whole_at_once)

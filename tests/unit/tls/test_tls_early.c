@@ -125,11 +125,11 @@ END_TEST
 
 static bool early_data_is_refused(void)
 {
-    bool refused = server_receives_flight() == -EAGAIN;
+    bool rejected = server_receives_flight() == -EAGAIN;
     char bytes[10];
 
-    ck_assert(!refused || tls_session_read(pair.session, bytes, sizeof(bytes)) < 0);
-    return refused;
+    ck_assert(!rejected || tls_session_read(pair.session, bytes, sizeof(bytes)) < 0);
+    return rejected;
 }
 
 /* The same flight again, to the same worker and to another one. */
@@ -157,7 +157,7 @@ START_TEST(replay_is_refused)
 }
 END_TEST
 
-/* After a refusal the client completes a full handshake; OpenSSL skips the early data that it cannot decrypt. */
+/* After a rejection the client completes a full handshake; OpenSSL skips the early data that it cannot decrypt. */
 static void complete_full_handshake(void)
 {
     char bytes[100];

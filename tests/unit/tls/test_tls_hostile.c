@@ -264,7 +264,7 @@ END_TEST
 static const struct {
     const char *offered;
     size_t length;
-    const char *chosen; /* NULL: refused */
+    const char *chosen; /* NULL: rejected */
 } protocols[] = {
     {OPENING("\x08http/1.1"), "http/1.1"},
     {OPENING("\x02h2\x08http/1.1"), "http/1.1"},
