@@ -127,6 +127,7 @@ static _Noreturn void become_worker(struct master *master, struct generation *ge
     free(own);
     free(generation->sockets.fds);
     free(generation->children);
+    master_otlp_close(generation);
     configuration_destroy(generation->configuration);
     error_log_finish(&master->error_log);
     exit(status);
