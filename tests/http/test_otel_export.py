@@ -192,7 +192,8 @@ def test_batch_is_repeated_after_a_temporary_failure(start, collector, status):
     site = start()
     site.fetch('/local/x')
     spans(collector, 1)
-    assert len(collector.requests) == 2 and site.metrics()['sluice_spans_sent_total'] == 1 and site.dropped('not_sent') == 0
+    wait_for(lambda: site.metrics()['sluice_spans_sent_total'] == 1, 'the exporter to read the response')
+    assert len(collector.requests) == 2 and site.dropped('not_sent') == 0
     assert f'failed (the collector responded with status {status})' in site.server.errors()
 
 
