@@ -84,6 +84,9 @@ const struct rule import_rules[] = {
     {"proxy_http_version", SITE, translate_http_version, NULL},
     {"proxy_cache_valid", SITE, translate_last_time, NULL},
 
+    {"otel_exporter", HTTP, omit_unsupported,
+     "spans are sent by OTLP/HTTP, not by gRPC: write otel_exporter: {endpoint: \"http://HOST:4318\"}, with the "
+     "collector's port for HTTP"},
     {"charset_types", SITE, omit_unsupported, "charset is added to all of text/*, and to nothing else"},
 
     /* Directives that apply to all of http in sluice. */
