@@ -65,18 +65,18 @@ int buffer_append(struct buffer *buffer, struct str bytes)
 PRINTF_LIKE(2, 0)
 static int append_formatted(struct buffer *buffer, const char *format, va_list args, size_t length)
 {
-    char near[512];
-    char *text = near;
+    char on_stack[512];
+    char *text = on_stack;
     int error;
 
-    if (length >= sizeof(near)) {
+    if (length >= sizeof(on_stack)) {
         text = malloc(length + 1);
         if (!text)
             return -ENOMEM;
     }
     vsnprintf(text, length + 1, format, args);
     error = buffer_append(buffer, str_of(text, length));
-    if (text != near)
+    if (text != on_stack)
         free(text);
     return error;
 }

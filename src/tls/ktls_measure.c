@@ -41,14 +41,14 @@ static uint64_t now_us(void)
 /* Discards received bytes without a copy. */
 static void drain_pair(const struct tcp_pair *pair)
 {
-    while (recv(pair->far, NULL, 1 << 20, MSG_TRUNC | MSG_DONTWAIT) > 0)
+    while (recv(pair->peer, NULL, 1 << 20, MSG_TRUNC | MSG_DONTWAIT) > 0)
         ;
 }
 
 /* After a send that returned `sent`: makes room for the next. False if it failed, or time is up. */
 static bool continue_after(const struct measurement *measurement, const struct tcp_pair *pair, ssize_t sent)
 {
-    struct pollfd writable = {.fd = pair->near, .events = POLLOUT};
+    struct pollfd writable = {.fd = pair->local, .events = POLLOUT};
     uint64_t now;
 
     if (sent == 0 || (sent < 0 && errno != EAGAIN))
@@ -65,12 +65,12 @@ static bool send_by_kernel(struct measurement *measurement, const struct tcp_pai
 {
     off_t offset = 0;
     uint64_t start = clock_thread_cpu_ns();
-    bool good = ktls_enable(measurement->calls, pair->near, key) == KTLS_OK;
+    bool good = ktls_enable(measurement->calls, pair->local, key) == KTLS_OK;
     uint64_t ns = clock_thread_cpu_ns() - start;
 
     while (good && offset < length) {
         start = clock_thread_cpu_ns();
-        ssize_t sent = sendfile(pair->near, measurement->file, &offset, (size_t)(length - offset));
+        ssize_t sent = sendfile(pair->local, measurement->file, &offset, (size_t)(length - offset));
         ns += clock_thread_cpu_ns() - start;
         good = continue_after(measurement, pair, sent);
     }
@@ -118,7 +118,7 @@ static bool send_by_user(struct measurement *measurement, const struct tcp_pair 
         ns += clock_thread_cpu_ns() - start;
         while (good && left > 0) {
             start = clock_thread_cpu_ns();
-            ssize_t sent = send(pair->near, from, (size_t)left, MSG_DONTWAIT | MSG_NOSIGNAL);
+            ssize_t sent = send(pair->local, from, (size_t)left, MSG_DONTWAIT | MSG_NOSIGNAL);
             ns += clock_thread_cpu_ns() - start;
             good = continue_after(measurement, pair, sent);
             from += sent > 0 ? sent : 0;
@@ -141,7 +141,7 @@ static bool measure_body(struct measurement *measurement, bool kernel, const str
 
     if (tcp_pair_open(&pair) < 0)
         return false;
-    good = fcntl(pair.near, F_SETFL, O_NONBLOCK) == 0 &&
+    good = fcntl(pair.local, F_SETFL, O_NONBLOCK) == 0 &&
            (kernel ? send_by_kernel : send_by_user)(measurement, &pair, &own, length, &ns);
     tcp_pair_close(&pair);
     if (good && ns > 0 && ns < UINT32_MAX && (*best == 0 || ns < *best))

@@ -36,9 +36,9 @@ static enum ktls_reason probe_one(const struct ktls_calls *calls, unsigned versi
             support->error = error;
         return KTLS_ULP_REFUSED;
     }
-    enum ktls_reason reason = ktls_enable_error(calls, pair.near, &key, &error);
+    enum ktls_reason reason = ktls_enable_error(calls, pair.local, &key, &error);
     if (reason == KTLS_OK)
-        probe_rekey(calls, pair.near, &key, support);
+        probe_rekey(calls, pair.local, &key, support);
     tcp_pair_close(&pair);
     if (reason != KTLS_OK && !support->error)
         support->error = error;

@@ -13,12 +13,12 @@ void tcp_pair_close(struct tcp_pair *pair)
 {
     const struct linger reset = {.l_onoff = 1};
 
-    if (pair->near >= 0) {
-        (void)setsockopt(pair->near, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
-        close(pair->near);
+    if (pair->local >= 0) {
+        (void)setsockopt(pair->local, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+        close(pair->local);
     }
-    if (pair->far >= 0)
-        close(pair->far);
+    if (pair->peer >= 0)
+        close(pair->peer);
 }
 
 int tcp_pair_open(struct tcp_pair *out_pair)
@@ -30,9 +30,9 @@ int tcp_pair_open(struct tcp_pair *out_pair)
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     bool good = listener >= 0 && bind(listener, where, length) == 0 && listen(listener, 1) == 0 &&
                 getsockname(listener, where, &length) == 0 &&
-                (pair.near = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) >= 0 &&
-                connect(pair.near, where, length) == 0 &&
-                (pair.far = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0;
+                (pair.local = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) >= 0 &&
+                connect(pair.local, where, length) == 0 &&
+                (pair.peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0;
     int error = good ? 0 : -errno;
 
     if (listener >= 0)

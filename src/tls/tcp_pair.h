@@ -7,8 +7,8 @@
 #include "base/must_check.h"
 
 struct tcp_pair {
-    int near; /* -1: none */
-    int far;
+    int local;                      /* -1: none */
+    int peer;
 };
 
 /* Opens a pair of blocking sockets. 0 or -errno. */

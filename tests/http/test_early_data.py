@@ -138,30 +138,30 @@ class RecordingRelay:
         self.thread.start()
 
     def run(self):
-        near = self.listener.accept()[0]
-        far = socket.create_connection(('127.0.0.1', self.target), timeout=TIMEOUT)
-        near.settimeout(TIMEOUT)
+        client = self.listener.accept()[0]
+        server = socket.create_connection(('127.0.0.1', self.target), timeout=TIMEOUT)
+        client.settimeout(TIMEOUT)
 
         def back():
-            while piece := far.recv(65536):
+            while piece := server.recv(65536):
                 self.answered = True
-                near.sendall(piece)
-            near.shutdown(socket.SHUT_WR)
+                client.sendall(piece)
+            client.shutdown(socket.SHUT_WR)
         thread = threading.Thread(target=back)
         thread.start()
-        self.collect(near, far)
+        self.collect(client, server)
         thread.join()
-        near.close()
-        far.close()
+        client.close()
+        server.close()
         self.listener.close()
 
-    def collect(self, near, far):
+    def collect(self, client, server):
         """Collects the flight until the early data has arrived, possibly in a second segment, and then sends both in one piece."""
         while b'\x17\x03\x03' not in self.flight:
-            self.flight += near.recv(65536)
-        far.sendall(self.flight)
-        while piece := near.recv(65536):
-            far.sendall(piece)
+            self.flight += client.recv(65536)
+        server.sendall(self.flight)
+        while piece := client.recv(65536):
+            server.sendall(piece)
 
 
 def replay(port, flight):

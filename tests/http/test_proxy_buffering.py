@@ -74,9 +74,9 @@ def answering():
 
 
 @pytest.fixture(scope='module')
-def far(answering, new_directory):
+def second_upstream(answering, new_directory):
     """An upstream server with long responses."""
-    made = Upstream(answering.scripts(), name='far', path=str(new_directory() / 'far.sock'))
+    made = Upstream(answering.scripts(), name='second', path=str(new_directory() / 'second.sock'))
     yield made
     made.stop()
     assert not made.faults, made.faults
@@ -109,13 +109,13 @@ def folder(new_directory):
 
 
 @pytest.fixture
-def proxy(launch, loop, transport, upstream, far, failing, folder):
+def proxy(launch, loop, transport, upstream, second_upstream, failing, folder):
     to = f'http://127.0.0.1:{upstream.port}'
-    answers = {'proxy_pass': f'unix:{far.path}', 'proxy_buffering': 'on', 'proxy_temp_path': str(folder)}
+    answers = {'proxy_pass': f'unix:{second_upstream.path}', 'proxy_buffering': 'on', 'proxy_temp_path': str(folder)}
     group = {'proxy_pass': 'http://group', 'proxy_next_upstream': ['error', 'http_503']}
     return launch(loop, transport, http={
         'proxy_request_buffering': 'on', 'client_body_temp_path': str(folder), 'client_max_body_size': '8m',
-        'upstream': {'one': {'server': f'unix:{far.path} max_conns=1 max_fails=0'},
+        'upstream': {'one': {'server': f'unix:{second_upstream.path} max_conns=1 max_fails=0'},
                      'group': {'server': [f'127.0.0.1:{failing.port} max_fails=0', f'127.0.0.1:{upstream.port} backup']}},
     }, server={'location': {
         '/': {'proxy_pass': to},

@@ -277,11 +277,11 @@ def test_open_server_side_does_not_delay_quit(streams, new_directory, certificat
 @pytest.mark.parametrize('ends', [False, True])
 def test_return_after_preread(streams, ends):
     """`return` may use variables from the preread bytes, and its text arrives completely, whether the client has half-closed or not."""
-    far, near = ssl.MemoryBIO(), ssl.MemoryBIO()
-    hello = tls_context().wrap_bio(far, near, server_hostname='one.test')
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    hello = tls_context().wrap_bio(incoming, outgoing, server_hostname='one.test')
     with pytest.raises(ssl.SSLWantReadError):
         hello.do_handshake()
-    for output, name in ((near.read(), b'one.test'), (b'GET /', b'')):
+    for output, name in ((outgoing.read(), b'one.test'), (b'GET /', b'')):
         stream = streams.connect('told')
         stream.sendall(output)
         if ends:
@@ -312,13 +312,13 @@ def test_ssl_preread_selects_the_server(streams, requests, found):
 
 def test_ssl_preread_byte_by_byte(streams):
     """A ClientHello that arrives byte by byte, as far as the network permits."""
-    far, near = ssl.MemoryBIO(), ssl.MemoryBIO()
-    hello = tls_context().wrap_bio(far, near, server_hostname='one.test')
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    hello = tls_context().wrap_bio(incoming, outgoing, server_hostname='one.test')
     with pytest.raises(ssl.SSLWantReadError):
         hello.do_handshake()
     stream = streams.connect('preread')
     stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    for byte in near.read():
+    for byte in outgoing.read():
         stream.sendall(bytes([byte]))
     assert stream.recv(5)[:2] == b'\x16\x03', 'a ServerHello'
     stream.close()

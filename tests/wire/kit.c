@@ -179,7 +179,7 @@ static void set_buffer(int fd, int size)
 }
 
 /* Sets the buffer sizes before connecting, so that the window is small from the start. */
-static void connect_pair(int buffer, int *out_near, int *out_far)
+static void connect_pair(int buffer, int *out_server, int *out_client)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof address;
@@ -192,13 +192,13 @@ static void connect_pair(int buffer, int *out_near, int *out_far)
     ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, length), 0);
     ck_assert_int_eq(listen(listener, 1), 0);
     ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&address, &length), 0);
-    *out_far = socket(AF_INET, SOCK_STREAM, 0);
+    *out_client = socket(AF_INET, SOCK_STREAM, 0);
     if (buffer)
-        set_buffer(*out_far, buffer);
-    ck_assert_int_eq(connect(*out_far, (struct sockaddr *)&address, length), 0);
-    *out_near = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    ck_assert_int_ge(*out_near, 0);
-    fcntl(*out_far, F_SETFL, O_NONBLOCK);
+        set_buffer(*out_client, buffer);
+    ck_assert_int_eq(connect(*out_client, (struct sockaddr *)&address, length), 0);
+    *out_server = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    ck_assert_int_ge(*out_server, 0);
+    fcntl(*out_client, F_SETFL, O_NONBLOCK);
     close(listener);
 }
 
@@ -246,7 +246,7 @@ static void open_client(struct kit *kit)
     else
         ck_assert_int_eq(SSL_CTX_set_cipher_list(kit->client_openssl, kit->transport->cipher), 1);
     kit->client = SSL_new(kit->client_openssl);
-    SSL_set_fd(kit->client, kit->far);
+    SSL_set_fd(kit->client, kit->client_fd);
     BIO_set_callback_ex(SSL_get_rbio(kit->client), tap);
     BIO_set_callback_arg(SSL_get_rbio(kit->client), (char *)kit);
     SSL_set_connect_state(kit->client);
@@ -255,10 +255,10 @@ static void open_client(struct kit *kit)
 void kit_open(struct kit *kit, int buffer)
 {
     char error[512] = "";
-    int near;
+    int server_fd;
 
     ck_assert_int_eq(wire_shared_init(&kit->shared), 0);
-    connect_pair(buffer, &near, &kit->far);
+    connect_pair(buffer, &server_fd, &kit->client_fd);
     if (kit->transport->version) {
         kit->context = tls_context_create(&kit->tls, 1, &kit->log, error, sizeof error);
         ck_assert_msg(kit->context, "%s", error);
@@ -266,7 +266,7 @@ void kit_open(struct kit *kit, int buffer)
     } else {
         kit->client_connected = true;
     }
-    ck_assert_int_eq(wire_open(&kit->wire, &kit->shared, &events, &kit->settings, near, kit->context), 0);
+    ck_assert_int_eq(wire_open(&kit->wire, &kit->shared, &events, &kit->settings, server_fd, kit->context), 0);
     ck_assert_uint_eq(kit->opened + kit->closed, 0);
     kit->log_lines = 0;
 }
@@ -278,8 +278,8 @@ void kit_close(struct kit *kit)
     ck_assert_uint_eq(kit->shared.output_bytes, 0);
     SSL_free(kit->client);
     SSL_CTX_free(kit->client_openssl);
-    if (kit->far >= 0)
-        close(kit->far);
+    if (kit->client_fd >= 0)
+        close(kit->client_fd);
     tls_context_destroy(kit->context);
     wire_shared_finish(&kit->shared);
     loop_close(&kit->loop);
@@ -319,7 +319,7 @@ void kit_client_send(struct kit *kit, const char *text)
     if (kit->client)
         ck_assert_int_eq(SSL_write(kit->client, text, (int)length), (int)length);
     else
-        ck_assert_int_eq(send(kit->far, text, length, MSG_NOSIGNAL), (ssize_t)length);
+        ck_assert_int_eq(send(kit->client_fd, text, length, MSG_NOSIGNAL), (ssize_t)length);
 }
 
 static ssize_t client_read(struct kit *kit, char *into, size_t size)
@@ -327,7 +327,7 @@ static ssize_t client_read(struct kit *kit, char *into, size_t size)
     ssize_t count;
 
     if (!kit->client || kit->raw) {
-        count = recv(kit->far, into, size, 0);
+        count = recv(kit->client_fd, into, size, 0);
         kit->got_end |= count == 0;
         kit->got_reset |= count < 0 && errno == ECONNRESET;
         return count;
@@ -357,7 +357,7 @@ static void client_turn(struct kit *kit)
 {
     size_t bytes_read = 0;
 
-    if (kit->far < 0 || kit->got_end || kit->got_close_notify)
+    if (kit->client_fd < 0 || kit->got_end || kit->got_close_notify)
         return;
     if (!kit->client_connected) {
         kit->client_connected = SSL_do_handshake(kit->client) == 1;
@@ -415,11 +415,11 @@ void kit_until_closed(struct kit *kit)
 
     while (!kit->closed) {
         kit_turn(kit);
-        if ((kit->got_end || kit->got_close_notify) && kit->far >= 0) {
+        if ((kit->got_end || kit->got_close_notify) && kit->client_fd >= 0) {
             if (kit->got_close_notify)
                 SSL_shutdown(kit->client);
-            close(kit->far);
-            kit->far = -1;
+            close(kit->client_fd);
+            kit->client_fd = -1;
         }
         ck_assert_uint_lt(kit->loop.clock.monotonic_ms, limit);
     }

@@ -53,7 +53,7 @@ struct kit {
     struct transfer transfer;
 
     /* the client */
-    int far;
+    int client_fd;
     SSL_CTX *client_openssl;
     SSL *client;                    /* NULL: plain */
     bool raw;                       /* the client encrypts, but does not decrypt received bytes */

@@ -109,9 +109,9 @@ static void reset_client(void)
 {
     struct linger now = {.l_onoff = 1};
 
-    setsockopt(kit.far, SOL_SOCKET, SO_LINGER, &now, sizeof now);
-    close(kit.far);
-    kit.far = -1;
+    setsockopt(kit.client_fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    close(kit.client_fd);
+    kit.client_fd = -1;
 }
 
 enum { MOMENTS = 6 };
@@ -196,7 +196,7 @@ START_TEST(lingering_is_bounded)
     kit_until_open(&kit);
     wire_close(&kit.wire, WIRE_CLOSE_ORDERLY);
     while (!kit.closed && sent < 4 * (size_t)LIMIT_LINGERING_BYTES) {
-        ssize_t count = send(kit.far, junk, sizeof junk, MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t count = send(kit.client_fd, junk, sizeof junk, MSG_NOSIGNAL | MSG_DONTWAIT);
 
         sent += count > 0 ? (size_t)count : 0;
         ck_assert_int_ge(loop_run_iteration(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
@@ -216,7 +216,7 @@ START_TEST(end_of_the_peer_is_reported_once)
     kit_until_open(&kit);
     if (kit.client && _i % 2)
         SSL_shutdown(kit.client);
-    shutdown(kit.far, SHUT_WR);
+    shutdown(kit.client_fd, SHUT_WR);
     for (int i = 0; i < 100 && !kit.peer_ended; i++)
         kit_turn(&kit);
     ck_assert(kit.peer_ended);
@@ -242,9 +242,9 @@ static void send_raw_bytes(const char *bytes, size_t length, bool half_closed)
     kit.client = NULL;
     kit.client_openssl = NULL;
     kit.client_connected = true;
-    ck_assert_int_eq(send(kit.far, bytes, length, MSG_NOSIGNAL), (ssize_t)length);
+    ck_assert_int_eq(send(kit.client_fd, bytes, length, MSG_NOSIGNAL), (ssize_t)length);
     if (half_closed)
-        shutdown(kit.far, SHUT_WR);
+        shutdown(kit.client_fd, SHUT_WR);
 }
 
 START_TEST(plain_http_is_noticed)
@@ -302,7 +302,7 @@ START_TEST(invalid_record_after_the_handshake)
     kit_prepare(&kit, 0, &transports[1 + _i]);
     kit_open(&kit, 0);
     kit_until_open(&kit);
-    ck_assert_int_eq(send(kit.far, "\x17\x03\x03\x00\x20 0123456789012345678901234567890", 37, MSG_NOSIGNAL),
+    ck_assert_int_eq(send(kit.client_fd, "\x17\x03\x03\x00\x20 0123456789012345678901234567890", 37, MSG_NOSIGNAL),
                      37);
     kit_until_closed(&kit);
     ck_assert_int_eq(kit.end, WIRE_CLOSE_PROTOCOL);

@@ -79,8 +79,8 @@ static void leave(void)
     kernel.marks = false;
     if (kit.wire.state == WIRE_OPEN)
         wire_close(&kit.wire, WIRE_CLOSE_ORDERLY);
-    close(kit.far);
-    kit.far = -1;
+    close(kit.client_fd);
+    kit.client_fd = -1;
     kit_until_closed(&kit);
 }
 
@@ -332,7 +332,7 @@ START_TEST(rule_09_http_request_after_a_key_update)
     open_wire(_i, &transports[1], true);
     kit.support.rekey = true;
     kit_open(&kit, 0);
-    ck_assert_int_eq(setsockopt(kit.far, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once), 0);
+    ck_assert_int_eq(setsockopt(kit.client_fd, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once), 0);
     begin_body(fd, 100000);
     kernel.marks = false;
     kit_run_until_received(&kit, 100000);

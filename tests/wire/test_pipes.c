@@ -49,8 +49,8 @@ static void close_wire(void)
 {
     wire_close(&kit.wire, WIRE_CLOSE_ORDERLY);
     if (kit.wire.sealing == SEALING_KERNEL) { /* the scripted kernel sends no close_notify */
-        close(kit.far);
-        kit.far = -1;
+        close(kit.client_fd);
+        kit.client_fd = -1;
     }
     kit_until_closed(&kit);
     ck_assert_uint_eq(kit.shared.pipes.open, kit.shared.pipes.free_count);
@@ -262,11 +262,11 @@ static void start_piping(int backend)
 START_TEST(bytes_are_received_into_a_pipe)
 {
     start_piping(_i);
-    ck_assert_int_eq(send(kit.far, kit_pattern(), BYTES, MSG_NOSIGNAL), BYTES);
+    ck_assert_int_eq(send(kit.client_fd, kit_pattern(), BYTES, MSG_NOSIGNAL), BYTES);
     while (piped_bytes < BYTES)
         kit_turn(&kit);
     ck_assert_uint_eq(wire_bytes_received(&kit.wire), BYTES);
-    shutdown(kit.far, SHUT_WR);
+    shutdown(kit.client_fd, SHUT_WR);
     while (!saw_end)
         kit_turn(&kit);
     ck_assert(!wire_pipes(&kit.wire));
@@ -291,13 +291,13 @@ START_TEST(response_inside_the_callback)
 
     start_piping(_i);
     piping.piped = piped_and_answered;
-    ck_assert_int_eq(send(kit.far, kit_pattern(), 100, MSG_NOSIGNAL), 100);
+    ck_assert_int_eq(send(kit.client_fd, kit_pattern(), 100, MSG_NOSIGNAL), 100);
     for (int turn = 0; turn < 1000 && piped_bytes == 0; turn++)
         ck_assert_int_ge(loop_run_iteration(&kit.loop, kit.loop.clock.monotonic_ms + 10), 0);
     ck_assert_uint_eq(piped_bytes, 100);
     for (int turn = 0; turn < 10; turn++)
         ck_assert_int_ge(loop_run_iteration(&kit.loop, kit.loop.clock.monotonic_ms), 0);
-    ck_assert_int_eq(recv(kit.far, message, sizeof message, MSG_DONTWAIT), 5);
+    ck_assert_int_eq(recv(kit.client_fd, message, sizeof message, MSG_DONTWAIT), 5);
     ck_assert_mem_eq(message, "taken", 5);
     pipe_discard(into);
     close_wire();

@@ -63,8 +63,8 @@ static void finish_promoted(void)
         kit_turn(&kit);
     ck_assert(wire_lingering(&kit.wire));
     ck_assert(!kit.got_end);
-    close(kit.far);
-    kit.far = -1;
+    close(kit.client_fd);
+    kit.client_fd = -1;
     kit_until_closed(&kit);
     ck_assert_int_eq(kit.end, WIRE_CLOSE_ORDERLY);
     ck_assert_uint_eq(kernel.controls, 1);
@@ -212,18 +212,18 @@ START_TEST(narrow_sockets_are_detected)
 {
     static const struct {
         /*
-         * `both`: buffers of both ends; `near`: the server's send buffer. A large buffer of the peer leads to wide
-         * segments.
+         * `both`: buffers of both ends; `send_buffer`: the server's send buffer. A large buffer of the peer leads to
+         * wide segments.
          */
-        int both, near;
+        int both, send_buffer;
         bool small_send_buffer;
     } rows[] = {{0, 0, false}, {0, 4096, true}, {0, 60000, true}, {4096, 0, true}};
     int fd = kit_file(200000), row = _i % 4;
 
     open_wire(_i / 4, &transports[1], true);
     kit_open(&kit, rows[row].both);
-    if (rows[row].near)
-        setsockopt(kit.wire.fd, SOL_SOCKET, SO_SNDBUF, &rows[row].near, sizeof rows[row].near);
+    if (rows[row].send_buffer)
+        setsockopt(kit.wire.fd, SOL_SOCKET, SO_SNDBUF, &rows[row].send_buffer, sizeof rows[row].send_buffer);
     promote(fd, 200000);
     ck_assert_int_eq(kit.wire.small_send_buffer, rows[row].small_send_buffer);
     finish_promoted();
@@ -374,7 +374,7 @@ START_TEST(rule_15_close_waits_for_acknowledgements)
     kit_client_send(&kit, "GET\n");
     kit_stop_client_tls(&kit);
     if (_i % 2)
-        ck_assert_int_eq(shutdown(kit.far, SHUT_WR), 0);
+        ck_assert_int_eq(shutdown(kit.client_fd, SHUT_WR), 0);
     while (!wire_lingering(&kit.wire))
         ck_assert_int_ge(loop_run_iteration(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
     until = kit.loop.clock.monotonic_ms + 5 * LIMIT_TAIL_CHECK_MS;
@@ -392,8 +392,8 @@ START_TEST(rule_15_close_waits_for_acknowledgements)
         kit_turn(&kit);
     if (_i % 2 == 0) {
         ck_assert_uint_eq(kit.closed, 0); /* closed by the owner's timer or by the client */
-        close(kit.far);
-        kit.far = -1;
+        close(kit.client_fd);
+        kit.client_fd = -1;
     }
     kit_until_closed(&kit);
     ck_assert_int_eq(kit.end, WIRE_CLOSE_ORDERLY);
@@ -417,11 +417,11 @@ START_TEST(rule_15_reset_ends_the_wait)
     kit_plan_file(&kit, fd, 0, LENGTH);
     kit.close_after = true;
     kit_client_send(&kit, "GET\n");
-    ck_assert_int_eq(shutdown(kit.far, SHUT_WR), 0);
+    ck_assert_int_eq(shutdown(kit.client_fd, SHUT_WR), 0);
     while (!wire_lingering(&kit.wire) || kit.wire.receive.verb != OP_TIMER)
         ck_assert_int_ge(loop_run_iteration(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
-    close(kit.far); /* close(2) with unread bytes sends a reset */
-    kit.far = -1;
+    close(kit.client_fd); /* close(2) with unread bytes sends a reset */
+    kit.client_fd = -1;
     kit_until_closed(&kit);
     kit_close(&kit);
     close(fd);

@@ -91,8 +91,8 @@ static void give_bytes(size_t length)
 static void close_wire(void)
 {
     wire_close(&kit.wire, WIRE_CLOSE_ORDERLY);
-    close(kit.far);
-    kit.far = -1;
+    close(kit.client_fd);
+    kit.client_fd = -1;
     kit_until_closed(&kit);
     kit_close(&kit);
 }

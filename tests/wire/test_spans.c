@@ -74,7 +74,7 @@ static void open_wire(int backend, enum kind kind)
     for (int i = 0; i < 5; i++)
         kit_turn(&kit); /* for the tickets */
     ck_assert_int_eq(setsockopt(kit.wire.fd, SOL_SOCKET, SO_SNDBUF, &(int){2 << 20}, sizeof(int)), 0);
-    ck_assert_int_eq(setsockopt(kit.far, SOL_SOCKET, SO_RCVBUF, &(int){2 << 20}, sizeof(int)), 0);
+    ck_assert_int_eq(setsockopt(kit.client_fd, SOL_SOCKET, SO_RCVBUF, &(int){2 << 20}, sizeof(int)), 0);
 }
 
 /* A large file first: the kernel encrypts from then on. */
@@ -96,8 +96,8 @@ static void close_wire(enum kind kind)
     if (kind == KERNEL) {
         while (kernel.controls == 0)
             kit_turn(&kit);
-        close(kit.far);
-        kit.far = -1;
+        close(kit.client_fd);
+        kit.client_fd = -1;
     }
     kit_until_closed(&kit);
     ck_assert_int_eq(kit.end, WIRE_CLOSE_ORDERLY);

@@ -67,87 +67,87 @@ void turn_some(struct loop *loop, int turns)
 /* The loop of the scripted connections; NULL while a backend of the kernel is tested. */
 static struct loop *scripted;
 
-static bool scripted_pair(struct loop *loop, int *out_near, int *out_far)
+static bool scripted_pair(struct loop *loop, int *out_local, int *out_peer)
 {
     scripted = loop->backend == &loop_backend_scripted ? loop : NULL;
     if (!scripted)
         return false;
-    *out_near = *out_far = scripted_socket(loop);
-    scripted_give_room(loop, *out_near, SCRIPTED_ROOM);
+    *out_local = *out_peer = scripted_socket(loop);
+    scripted_give_room(loop, *out_local, SCRIPTED_ROOM);
     return true;
 }
 
-void tcp_pair(struct loop *loop, int *out_near, int *out_far)
+void tcp_pair(struct loop *loop, int *out_local, int *out_peer)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof(address);
     int listener;
 
-    if (scripted_pair(loop, out_near, out_far))
+    if (scripted_pair(loop, out_local, out_peer))
         return;
     listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    *out_near = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    *out_local = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, length), 0);
     ck_assert_int_eq(listen(listener, 1), 0);
     ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&address, &length), 0);
-    ck_assert_int_eq(connect(*out_near, (struct sockaddr *)&address, length), 0);
-    *out_far = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    ck_assert_int_ge(*out_far, 0);
-    ck_assert_int_eq(fcntl(*out_near, F_SETFL, O_NONBLOCK), 0);
+    ck_assert_int_eq(connect(*out_local, (struct sockaddr *)&address, length), 0);
+    *out_peer = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    ck_assert_int_ge(*out_peer, 0);
+    ck_assert_int_eq(fcntl(*out_local, F_SETFL, O_NONBLOCK), 0);
     close(listener);
 }
 
-void unix_pair(struct loop *loop, int *out_near, int *out_far)
+void unix_pair(struct loop *loop, int *out_local, int *out_peer)
 {
     int ends[2];
 
-    if (scripted_pair(loop, out_near, out_far))
+    if (scripted_pair(loop, out_local, out_peer))
         return;
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
-    *out_near = ends[0];
-    *out_far = ends[1];
+    *out_local = ends[0];
+    *out_peer = ends[1];
 }
 
-void say_bytes(int far, const void *bytes, size_t length)
+void peer_send_bytes(int peer, const void *bytes, size_t length)
 {
     if (scripted)
-        scripted_peer_send(scripted, far, str_of(bytes, length));
+        scripted_peer_send(scripted, peer, str_of(bytes, length));
     else
-        ck_assert_int_eq(write(far, bytes, length), (ssize_t)length);
+        ck_assert_int_eq(write(peer, bytes, length), (ssize_t)length);
 }
 
-void say(int far, const char *text)
+void peer_send(int peer, const char *text)
 {
-    say_bytes(far, text, strlen(text));
+    peer_send_bytes(peer, text, strlen(text));
 }
 
-void far_close(int far)
+void peer_close(int peer)
 {
     if (scripted)
-        scripted_peer_close(scripted, far);
+        scripted_peer_close(scripted, peer);
     else
-        close(far);
+        close(peer);
 }
 
-void far_reset(int far)
+void peer_reset(int peer)
 {
     const struct linger hard = {1, 0};
 
     if (scripted) {
-        scripted_peer_reset(scripted, far);
+        scripted_peer_reset(scripted, peer);
         return;
     }
-    setsockopt(far, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
-    close(far);
+    setsockopt(peer, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+    close(peer);
 }
 
-size_t far_pending(int far)
+size_t peer_pending(int peer)
 {
     int count = 0;
 
     if (scripted)
-        return scripted_sent(scripted, far).length;
-    ck_assert_int_eq(ioctl(far, FIONREAD, &count), 0);
+        return scripted_sent(scripted, peer).length;
+    ck_assert_int_eq(ioctl(peer, FIONREAD, &count), 0);
     return (size_t)count;
 }
 
@@ -162,18 +162,18 @@ void check_pattern(const char *bytes, size_t length, size_t *at)
     *at += length;
 }
 
-void far_drain_pattern(int far, size_t *at)
+void peer_drain_pattern(int peer, size_t *at)
 {
     char bytes[65536];
     ssize_t count;
 
     if (scripted) {
-        check_pattern(scripted_sent(scripted, far).data, scripted_sent(scripted, far).length, at);
-        scripted_sent_clear(scripted, far);
-        scripted_give_room(scripted, far, SCRIPTED_ROOM);
+        check_pattern(scripted_sent(scripted, peer).data, scripted_sent(scripted, peer).length, at);
+        scripted_sent_clear(scripted, peer);
+        scripted_give_room(scripted, peer, SCRIPTED_ROOM);
         return;
     }
-    while ((count = read(far, bytes, sizeof(bytes))) > 0)
+    while ((count = read(peer, bytes, sizeof(bytes))) > 0)
         check_pattern(bytes, (size_t)count, at);
 }
 

@@ -34,21 +34,21 @@ void run_until_done(struct probe *probe, int runs);
 void turn_some(struct loop *loop, int turns);
 
 /*
- * A connection. The near end is non-blocking and belongs to the loop; the functions below use the far end as the peer.
- * The scripted backend creates both ends itself.
+ * A connection. The local end is non-blocking and belongs to the loop; the functions below act on the other end, the
+ * peer. The scripted backend creates both ends itself.
  */
-void tcp_pair(struct loop *loop, int *out_near, int *out_far);
-void unix_pair(struct loop *loop, int *out_near, int *out_far);
-/* The peer sends the text, which must fit the socket buffer. */
-void say(int far, const char *text);
-void say_bytes(int far, const void *bytes, size_t length);
-/* The peer closes in order, or resets the connection. */
-void far_close(int far);
-void far_reset(int far);
+void tcp_pair(struct loop *loop, int *out_local, int *out_peer);
+void unix_pair(struct loop *loop, int *out_local, int *out_peer);
+/* Sends the text, which must fit the socket buffer. */
+void peer_send(int peer, const char *text);
+void peer_send_bytes(int peer, const void *bytes, size_t length);
+/* Closes in order, or resets the connection. */
+void peer_close(int peer);
+void peer_reset(int peer);
 /* Returns the number of bytes that the peer has received and not read. */
-size_t far_pending(int far);
-/* The peer reads the available bytes and compares them with the pattern from *at on. */
-void far_drain_pattern(int far, size_t *at);
+size_t peer_pending(int peer);
+/* Reads the available bytes and compares them with the pattern from *at on. */
+void peer_drain_pattern(int peer, size_t *at);
 
 /* A file of `length` bytes, already unlinked. Byte i is (char)(i * 7 + i / 256). */
 int pattern_file(size_t length);

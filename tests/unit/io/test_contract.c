@@ -36,28 +36,28 @@ static void recv_inside_done(struct probe *probe)
 START_TEST(done_runs_once_and_never_nested)
 {
     struct probe probe;
-    int near;
-    int far;
+    int local;
+    int peer;
 
     if (!open_loop(&loop, _i))
         return;
     probe_init(&probe, &loop);
     probe.then = recv_inside_done;
-    unix_pair(&loop, &near, &far);
-    say(far, "one");
-    loop_recv(&loop, &probe.op, near);
+    unix_pair(&loop, &local, &peer);
+    peer_send(peer, "one");
+    loop_recv(&loop, &probe.op, local);
     ck_assert_int_eq(probe.runs, 0);
     run_until_done(&probe, 1);
     ck_assert(str_equal(str_of(probe.bytes, (size_t)probe.result), STR("one")));
     turn_some(&loop, 3);
     ck_assert_int_eq(probe.runs, 1);
-    say(far, "two");
+    peer_send(peer, "two");
     run_until_done(&probe, 2);
-    far_close(far);
+    peer_close(peer);
     run_until_done(&probe, 3);
     ck_assert_int_eq(probe.result, 0);
     ck_assert_uint_eq(loop.in_flight, 0);
-    loop_close_fd(&loop, near);
+    loop_close_fd(&loop, local);
     loop_close(&loop);
 }
 END_TEST
@@ -69,13 +69,13 @@ START_TEST(short_sends_are_not_visible)
     char *memory = pattern_memory(length);
     struct iovec parts[40];
     struct probe probe;
-    int near;
-    int far;
+    int local;
+    int peer;
 
     if (!open_loop(&loop, _i))
         return;
     probe_init(&probe, &loop);
-    tcp_pair(&loop, &near, &far);
+    tcp_pair(&loop, &local, &peer);
     for (int count = 1; count <= 40; count += 39) {
         size_t share = length / (size_t)count;
         size_t at = 0;
@@ -84,21 +84,21 @@ START_TEST(short_sends_are_not_visible)
             parts[i].iov_base = memory + (size_t)i * share;
             parts[i].iov_len = i < count - 1 ? share : length - (size_t)i * share;
         }
-        loop_send(&loop, &probe.op, near, parts, count, 0);
+        loop_send(&loop, &probe.op, local, parts, count, 0);
         while (!op_idle(&probe.op)) {
             turn_some(&loop, 1);
-            far_drain_pattern(far, &at);
+            peer_drain_pattern(peer, &at);
         }
         ck_assert_int_eq(probe.result, (int)length);
         ck_assert_uint_eq(probe.op.send.progress, length);
         while (at < length)
-            far_drain_pattern(far, &at);
+            peer_drain_pattern(peer, &at);
     }
-    loop_send(&loop, &probe.op, near, parts, 0, 0);
+    loop_send(&loop, &probe.op, local, parts, 0, 0);
     run_until_done(&probe, 3);
     ck_assert_int_eq(probe.result, 0);
-    far_close(far);
-    loop_close_fd(&loop, near);
+    peer_close(peer);
+    loop_close_fd(&loop, local);
     loop_close(&loop);
     free(memory);
 }
@@ -110,19 +110,19 @@ START_TEST(send_to_a_closed_peer)
     char byte = 'x';
     struct iovec part = {&byte, 1};
     struct probe probe;
-    int near;
-    int far;
+    int local;
+    int peer;
 
     if (!open_loop(&loop, _i))
         return;
     probe_init(&probe, &loop);
-    unix_pair(&loop, &near, &far);
-    far_close(far);
-    loop_send(&loop, &probe.op, near, &part, 1, 0);
+    unix_pair(&loop, &local, &peer);
+    peer_close(peer);
+    loop_send(&loop, &probe.op, local, &part, 1, 0);
     run_until_done(&probe, 1);
     ck_assert_int_eq(probe.result, -EPIPE);
     ck_assert_uint_eq(probe.op.send.progress, 0);
-    loop_close_fd(&loop, near);
+    loop_close_fd(&loop, local);
     loop_close(&loop);
 }
 END_TEST
@@ -130,19 +130,19 @@ END_TEST
 START_TEST(reset_is_an_error)
 {
     struct probe probe;
-    int near;
-    int far;
+    int local;
+    int peer;
 
     if (!open_loop(&loop, _i))
         return;
     probe_init(&probe, &loop);
-    tcp_pair(&loop, &near, &far);
-    loop_recv(&loop, &probe.op, near);
+    tcp_pair(&loop, &local, &peer);
+    loop_recv(&loop, &probe.op, local);
     turn_some(&loop, 2);
-    far_reset(far);
+    peer_reset(peer);
     run_until_done(&probe, 1);
     ck_assert_int_eq(probe.result, -ECONNRESET);
-    loop_close_fd(&loop, near);
+    loop_close_fd(&loop, local);
     loop_close(&loop);
 }
 END_TEST
@@ -194,25 +194,25 @@ START_TEST(polls_for_room_and_for_the_end)
 {
     struct probe room;
     struct probe end;
-    int near;
-    int far;
+    int local;
+    int peer;
 
     if (!open_loop(&loop, _i))
         return;
     probe_init(&room, &loop);
     probe_init(&end, &loop);
-    tcp_pair(&loop, &near, &far);
-    fill_socket(near);
-    loop_poll(&loop, &end.op, near, 0);
-    loop_poll(&loop, &room.op, near, POLLOUT);
+    tcp_pair(&loop, &local, &peer);
+    fill_socket(local);
+    loop_poll(&loop, &end.op, local, 0);
+    loop_poll(&loop, &room.op, local, POLLOUT);
     turn_some(&loop, 20);
     ck_assert_int_eq(room.runs + end.runs, 0);
     loop_cancel(&loop, &room.op);
     run_until_done(&room, 1);
     ck_assert_int_eq(room.result, -ECANCELED);
-    loop_poll(&loop, &room.op, near, POLLOUT);
+    loop_poll(&loop, &room.op, local, POLLOUT);
     for (int i = 0; i < 1000 && room.runs == 1; i++) {
-        drain_socket(far);
+        drain_socket(peer);
         turn_some(&loop, 1);
     }
     ck_assert_int_eq(room.runs, 2);
@@ -220,8 +220,8 @@ START_TEST(polls_for_room_and_for_the_end)
     ck_assert_int_eq(end.runs, 0);
     loop_cancel(&loop, &end.op);
     run_until_done(&end, 1);
-    far_close(far);
-    loop_close_fd(&loop, near);
+    peer_close(peer);
+    loop_close_fd(&loop, local);
     loop_close(&loop);
 }
 END_TEST
@@ -235,19 +235,19 @@ START_TEST(cancel_before_completion)
     size_t length = 8 * 1024 * 1024;
     char *memory = pattern_memory(length);
     struct iovec part = {memory, length};
-    int near;
-    int far;
+    int local;
+    int peer;
 
     if (!open_loop(&loop, _i))
         return;
     probe_init(&receive, &loop);
     probe_init(&send, &loop);
     probe_init(&poll_op, &loop);
-    tcp_pair(&loop, &near, &far);
+    tcp_pair(&loop, &local, &peer);
     loop_cancel(&loop, &receive.op);
-    loop_recv(&loop, &receive.op, near);
-    loop_send(&loop, &send.op, near, &part, 1, 0);
-    loop_poll(&loop, &poll_op.op, near, POLLRDHUP);
+    loop_recv(&loop, &receive.op, local);
+    loop_send(&loop, &send.op, local, &part, 1, 0);
+    loop_poll(&loop, &poll_op.op, local, POLLRDHUP);
     turn_some(&loop, 20);
     ck_assert_int_eq(receive.runs + send.runs + poll_op.runs, 0);
     loop_cancel(&loop, &receive.op);
@@ -267,12 +267,12 @@ START_TEST(cancel_before_completion)
     ck_assert_uint_eq(loop.in_flight, 0);
 
     /* The descriptor is still usable. */
-    say(far, "after");
-    loop_recv(&loop, &receive.op, near);
+    peer_send(peer, "after");
+    loop_recv(&loop, &receive.op, local);
     run_until_done(&receive, 2);
     ck_assert_int_eq(receive.result, 5);
-    far_close(far);
-    loop_close_fd(&loop, near);
+    peer_close(peer);
+    loop_close_fd(&loop, local);
     loop_close(&loop);
     free(memory);
 }
@@ -285,23 +285,23 @@ START_TEST(cancel_after_completion)
     struct iovec part = {text, 5};
     struct probe receive;
     struct probe send;
-    int near;
-    int far;
+    int local;
+    int peer;
 
     if (!open_loop(&loop, _i))
         return;
     probe_init(&receive, &loop);
     probe_init(&send, &loop);
-    unix_pair(&loop, &near, &far);
-    loop_send(&loop, &send.op, near, &part, 1, 0);
+    unix_pair(&loop, &local, &peer);
+    loop_send(&loop, &send.op, local, &part, 1, 0);
     loop_cancel(&loop, &send.op);
     run_until_done(&send, 1);
     if (send.result == -ECANCELED)
-        ck_assert_uint_eq(far_pending(far), send.op.send.progress);
+        ck_assert_uint_eq(peer_pending(peer), send.op.send.progress);
     else
         ck_assert_int_eq(send.result, 5);
-    say(far, "x");
-    loop_recv(&loop, &receive.op, near);
+    peer_send(peer, "x");
+    loop_recv(&loop, &receive.op, local);
     turn_some(&loop, 0);
     loop_cancel(&loop, &receive.op);
     run_until_done(&receive, 1);
@@ -309,8 +309,8 @@ START_TEST(cancel_after_completion)
     loop_cancel(&loop, &receive.op);
     turn_some(&loop, 3);
     ck_assert_int_eq(receive.runs, 1);
-    far_close(far);
-    loop_close_fd(&loop, near);
+    peer_close(peer);
+    loop_close_fd(&loop, local);
     loop_close(&loop);
 }
 END_TEST
@@ -329,34 +329,34 @@ START_TEST(more_ops_than_buffers_and_queue_entries_complete)
 {
     static struct probe receives[MANY];
     static struct probe polls[MANY];
-    static int near[MANY];
-    static int far[MANY];
+    static int local[MANY];
+    static int peer[MANY];
 
     ck_assert_int_gt(MANY, LIMIT_RECEIVE_BUFFERS);
     raise_descriptor_limit();
     if (!open_loop(&loop, _i))
         return;
     for (int i = 0; i < MANY; i++) {
-        unix_pair(&loop, &near[i], &far[i]);
+        unix_pair(&loop, &local[i], &peer[i]);
         probe_init(&receives[i], &loop);
         probe_init(&polls[i], &loop);
-        loop_recv(&loop, &receives[i].op, near[i]);
-        loop_poll(&loop, &polls[i].op, near[i], POLLRDHUP);
+        loop_recv(&loop, &receives[i].op, local[i]);
+        loop_poll(&loop, &polls[i].op, local[i], POLLRDHUP);
     }
     turn_some(&loop, 2);
     for (int i = 0; i < MANY; i++)
-        say_bytes(far[i], &i, sizeof(i));
+        peer_send_bytes(peer[i], &i, sizeof(i));
     for (int i = 0; i < MANY; i++) {
         run_until_done(&receives[i], 1);
         ck_assert_int_eq(receives[i].result, sizeof(i));
         ck_assert_int_eq(memcmp(receives[i].bytes, &i, sizeof(i)), 0);
     }
     for (int i = 0; i < MANY; i++)
-        far_close(far[i]);
+        peer_close(peer[i]);
     for (int i = 0; i < MANY; i++) {
         run_until_done(&polls[i], 1);
         ck_assert_int_ne(polls[i].result & POLLRDHUP, 0);
-        loop_close_fd(&loop, near[i]);
+        loop_close_fd(&loop, local[i]);
     }
     loop_close(&loop);
 }
@@ -373,27 +373,27 @@ START_TEST(close_with_ops_in_flight)
 {
     struct probe receive;
     struct probe poll_op;
-    int near;
-    int far;
+    int local;
+    int peer;
 
     if (!open_loop(&loop, _i))
         return;
     for (int round = 0; round < 50; round++) {
-        unix_pair(&loop, &near, &far);
+        unix_pair(&loop, &local, &peer);
         probe_init(&receive, &loop);
         probe_init(&poll_op, &loop);
         receive.then = poll_op.then = count_down;
-        loop_recv(&loop, &receive.op, near);
-        loop_poll(&loop, &poll_op.op, near, POLLRDHUP);
+        loop_recv(&loop, &receive.op, local);
+        loop_poll(&loop, &poll_op.op, local, POLLRDHUP);
         turn_some(&loop, round % 3);
         if (round % 2)
-            say(far, "bytes that nobody wants");
+            peer_send(peer, "bytes that nobody wants");
         loop_cancel(&loop, &receive.op);
         loop_cancel(&loop, &poll_op.op);
         run_until_done(&receive, 1);
         run_until_done(&poll_op, 1);
         ck_assert_uint_eq(loop.in_flight, 0);
-        far_close(far);
+        peer_close(peer);
     }
     loop_close(&loop);
 }
@@ -406,18 +406,18 @@ START_TEST(turns_are_shared)
     struct probe modest;
     int file = pattern_file(5 * LIMIT_ITERATION_FILE_BYTES);
     int sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    int near;
-    int far;
+    int local;
+    int peer;
 
     if (!open_loop(&loop, _i))
         return;
     probe_init(&greedy, &loop);
     probe_init(&modest, &loop);
-    unix_pair(&loop, &near, &far);
+    unix_pair(&loop, &local, &peer);
     loop_sendfile(&loop, &greedy.op, sink, file, 0, 5 * LIMIT_ITERATION_FILE_BYTES, false);
     ck_assert_uint_le(greedy.op.file.progress, LIMIT_ITERATION_FILE_BYTES);
-    loop_recv(&loop, &modest.op, near);
-    say(far, "x");
+    loop_recv(&loop, &modest.op, local);
+    peer_send(peer, "x");
     for (int i = 1; i < 4; i++) {
         uint64_t before = greedy.op.file.progress;
 
@@ -434,10 +434,10 @@ START_TEST(turns_are_shared)
     loop_cancel(&loop, &greedy.op);
     run_until_done(&greedy, 2);
     ck_assert_int_eq(greedy.result, -ECANCELED);
-    far_close(far);
+    peer_close(peer);
     close(file);
     loop_close_fd(&loop, sink);
-    loop_close_fd(&loop, near);
+    loop_close_fd(&loop, local);
     loop_close(&loop);
 }
 END_TEST

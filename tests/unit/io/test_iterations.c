@@ -55,19 +55,19 @@ START_TEST(rule_17_files_share_an_iteration)
     int file = pattern_file(4 * LIMIT_ITERATION_FILE_BYTES);
     int sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
     uint64_t before = LIMIT_ITERATION_FILE_BYTES;
-    int near;
-    int far;
+    int local;
+    int peer;
 
     if (!open_loop(&loop, _i))
         return;
     probe_init(&modest, &loop);
-    unix_pair(&loop, &near, &far);
+    unix_pair(&loop, &local, &peer);
     for (int i = 0; i < SENDFILES; i++) {
         probe_init(&probes[i], &loop);
         loop_sendfile(&loop, &probes[i].op, sink, file, 0, 4 * LIMIT_ITERATION_FILE_BYTES, false);
     }
-    loop_recv(&loop, &modest.op, near);
-    say(far, "x");
+    loop_recv(&loop, &modest.op, local);
+    peer_send(peer, "x");
     for (int turn = 1; turn < 3 * SENDFILES; turn++) {
         uint64_t min = UINT64_MAX;
         uint64_t max = 0;
@@ -91,10 +91,10 @@ START_TEST(rule_17_files_share_an_iteration)
         run_until_done(&probes[i], 1);
         ck_assert_int_eq(probes[i].result, 4 * LIMIT_ITERATION_FILE_BYTES);
     }
-    far_close(far);
+    peer_close(peer);
     close(file);
     loop_close_fd(&loop, sink);
-    loop_close_fd(&loop, near);
+    loop_close_fd(&loop, local);
     loop_close(&loop);
 }
 END_TEST
@@ -111,8 +111,8 @@ START_TEST(rule_17_large_sends_take_turns)
     static char bytes[SENT];
     const struct iovec large = {bytes, SENT};
     const struct iovec small = {bytes, 1000};
-    int near[SENDERS + 1];
-    int far[SENDERS + 1];
+    int local[SENDERS + 1];
+    int peer[SENDERS + 1];
     struct probe modest;
     int runs = 0;
 
@@ -120,12 +120,12 @@ START_TEST(rule_17_large_sends_take_turns)
         return;
     probe_init(&modest, &loop);
     for (int i = 0; i <= SENDERS; i++)
-        unix_pair(&loop, &near[i], &far[i]);
+        unix_pair(&loop, &local[i], &peer[i]);
     for (int i = 0; i < SENDERS; i++) {
         probe_init(&senders[i], &loop);
-        loop_send(&loop, &senders[i].op, near[i], &large, 1, 0);
+        loop_send(&loop, &senders[i].op, local[i], &large, 1, 0);
     }
-    loop_send(&loop, &modest.op, near[SENDERS], &small, 1, 0);
+    loop_send(&loop, &modest.op, local[SENDERS], &small, 1, 0);
     while (runs < SENDERS) {
         int before = runs;
 
@@ -139,8 +139,8 @@ START_TEST(rule_17_large_sends_take_turns)
         ck_assert_int_eq(modest.runs, 1);
     }
     for (int i = 0; i <= SENDERS; i++) {
-        far_close(far[i]);
-        loop_close_fd(&loop, near[i]);
+        peer_close(peer[i]);
+        loop_close_fd(&loop, local[i]);
     }
     loop_close(&loop);
 }
@@ -149,8 +149,8 @@ END_TEST
 /* Large sends of one owner each, whose `done` takes done_us. */
 struct senders {
     struct probe probes[SENDERS];
-    int near[SENDERS];
-    int far[SENDERS];
+    int local[SENDERS];
+    int peer[SENDERS];
 };
 
 static void take_time(struct probe *probe)
@@ -164,10 +164,10 @@ static void senders_start(struct senders *senders, bool pages)
     static const struct iovec large = {bytes, SENT};
 
     for (int i = 0; i < SENDERS; i++) {
-        unix_pair(&loop, &senders->near[i], &senders->far[i]);
+        unix_pair(&loop, &senders->local[i], &senders->peer[i]);
         probe_init(&senders->probes[i], &loop);
         senders->probes[i].then = take_time;
-        (pages ? loop_send_pages : loop_send)(&loop, &senders->probes[i].op, senders->near[i], &large, 1, 0);
+        (pages ? loop_send_pages : loop_send)(&loop, &senders->probes[i].op, senders->local[i], &large, 1, 0);
     }
 }
 
@@ -176,8 +176,8 @@ static void senders_finish(struct senders *senders)
     while (loop.in_flight > 0)
         turn_some(&loop, 1);
     for (int i = 0; i < SENDERS; i++) {
-        far_close(senders->far[i]);
-        loop_close_fd(&loop, senders->near[i]);
+        peer_close(senders->peer[i]);
+        loop_close_fd(&loop, senders->local[i]);
     }
     loop_close(&loop);
 }
@@ -245,20 +245,20 @@ START_TEST(rule_7_woken_sends_end_by_time)
         turn_some(&loop, 1);
     for (int i = 0; i < SENDERS; i++) { /* until every socket is full */
         while (op_idle(&senders.probes[i].op)) {
-            loop_send(&loop, &senders.probes[i].op, senders.near[i], &large, 1, 0);
+            loop_send(&loop, &senders.probes[i].op, senders.local[i], &large, 1, 0);
             turn_some(&loop, 2);
         }
     }
     turn_some(&loop, 3);
     before = (size_t)senders_done(&senders);
     for (int i = 0; i < SENDERS; i++) {
-        while (recv(senders.far[i], bytes, SENT, MSG_DONTWAIT) > 0)
+        while (recv(senders.peer[i], bytes, SENT, MSG_DONTWAIT) > 0)
             ;
     }
     set_costs(LIMIT_ITERATION_US, 0);
     turn_some(&loop, 1);
     for (int i = 0; i < SENDERS; i++)
-        after += far_pending(senders.far[i]);
+        after += peer_pending(senders.peer[i]);
     ck_assert_uint_gt(after, 0);
     ck_assert_uint_le(after, SENT);
     set_costs(0, 0);
@@ -309,19 +309,19 @@ static void receive_large_from_all(int runs_per_iteration)
     static char bytes[LIMIT_RECEIVE_LARGE];
     static struct probe probes[RECEIVERS];
     struct probe modest;
-    int near[RECEIVERS + 1], far[RECEIVERS + 1];
+    int local[RECEIVERS + 1], peer[RECEIVERS + 1];
 
     for (int i = 0; i <= RECEIVERS; i++)
-        unix_pair(&loop, &near[i], &far[i]);
+        unix_pair(&loop, &local[i], &peer[i]);
     for (int i = 0; i < RECEIVERS; i++) {
         probe_init(&probes[i], &loop);
         probes[i].then = received_bytes_used;
-        loop_recv_large(&loop, &probes[i].op, near[i]);
-        say_bytes(far[i], bytes, sizeof(bytes));
+        loop_recv_large(&loop, &probes[i].op, local[i]);
+        peer_send_bytes(peer[i], bytes, sizeof(bytes));
     }
     probe_init(&modest, &loop);
-    loop_recv(&loop, &modest.op, near[RECEIVERS]);
-    say(far[RECEIVERS], "x");
+    loop_recv(&loop, &modest.op, local[RECEIVERS]);
+    peer_send(peer[RECEIVERS], "x");
     for (int due = runs_per_iteration, runs; due < RECEIVERS + runs_per_iteration; due += runs_per_iteration) {
         turn_some(&loop, 1);
         ck_assert_int_eq(modest.runs, 1);
@@ -331,8 +331,8 @@ static void receive_large_from_all(int runs_per_iteration)
         ck_assert_int_eq(runs, due < RECEIVERS ? due : RECEIVERS);
     }
     for (int i = 0; i <= RECEIVERS; i++) {
-        far_close(far[i]);
-        loop_close_fd(&loop, near[i]);
+        peer_close(peer[i]);
+        loop_close_fd(&loop, local[i]);
     }
 }
 
@@ -361,7 +361,7 @@ END_TEST
 /* For the next test: a small send responds to a request; the owners of large sends check whether it is complete. */
 static struct op request, answer;
 static struct op owners[SENDERS];
-static int answered_at, far_end, owners_after;
+static int answered_at, answered_peer, owners_after;
 
 static void response_sent(struct op *op, int result)
 {
@@ -383,7 +383,7 @@ static void owner_sends_next(struct op *op, int result)
 
     if (request.state != OP_STATE_IDLE)
         return;
-    ck_assert_msg(owners_after > 0 || recv(far_end, &seen, 1, MSG_DONTWAIT) == 1, "the answer is still to leave");
+    ck_assert_msg(owners_after > 0 || recv(answered_peer, &seen, 1, MSG_DONTWAIT) == 1, "the answer is still to leave");
     owners_after++;
 }
 
@@ -392,32 +392,32 @@ START_TEST(rule_17_small_answers_leave_first)
 {
     static char bytes[SENT];
     const struct iovec large = {bytes, SENT};
-    int near[SENDERS];
-    int far[SENDERS];
+    int local[SENDERS];
+    int peer[SENDERS];
 
     if (!open_loop(&loop, _i))
         return;
     owners_after = 0;
-    unix_pair(&loop, &answered_at, &far_end);
+    unix_pair(&loop, &answered_at, &answered_peer);
     request = (struct op){.done = request_received};
     loop_recv(&loop, &request, answered_at);
     for (int i = 0; i < SENDERS; i++) {
-        unix_pair(&loop, &near[i], &far[i]);
+        unix_pair(&loop, &local[i], &peer[i]);
         owners[i] = (struct op){.done = owner_sends_next};
-        loop_send(&loop, &owners[i], near[i], &large, 1, 0);
+        loop_send(&loop, &owners[i], local[i], &large, 1, 0);
     }
     turn_some(&loop, 1);
-    say(far_end, "x");
+    peer_send(answered_peer, "x");
     for (int turn = 0; turn < SENDERS && owners_after == 0; turn++)
         turn_some(&loop, 1);
     ck_assert_int_gt(owners_after, 0);
     while (loop.in_flight > 0)
         turn_some(&loop, 1);
     for (int i = 0; i < SENDERS; i++) {
-        far_close(far[i]);
-        loop_close_fd(&loop, near[i]);
+        peer_close(peer[i]);
+        loop_close_fd(&loop, local[i]);
     }
-    far_close(far_end);
+    peer_close(answered_peer);
     loop_close_fd(&loop, answered_at);
     loop_close(&loop);
 }
@@ -436,7 +436,7 @@ START_TEST(rule_17_small_answers_leave_before_files)
         return;
     probe_init(&waiting, &loop);
     probe_init(&large, &loop);
-    unix_pair(&loop, &answered_at, &far_end);
+    unix_pair(&loop, &answered_at, &answered_peer);
     other = dup(answered_at);
     sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
     request = (struct op){.done = request_received};
@@ -444,13 +444,13 @@ START_TEST(rule_17_small_answers_leave_before_files)
     loop_sendfile(&loop, &waiting.op, sink, file, 0, 2 * LIMIT_ITERATION_FILE_BYTES, false);
     turn_some(&loop, 1);
     loop_sendfile(&loop, &large.op, other, file, 1, 1, false);
-    say(far_end, "x");
+    peer_send(answered_peer, "x");
     while (waiting.runs == 0 || large.runs == 0 || !op_idle(&answer))
         turn_some(&loop, 1);
-    ck_assert_int_eq(recv(far_end, &first, 1, 0), 1);
+    ck_assert_int_eq(recv(answered_peer, &first, 1, 0), 1);
     ck_assert_int_eq(first, 'a');
-    ck_assert_int_eq(recv(far_end, &first, 1, 0), 1);
-    far_close(far_end);
+    ck_assert_int_eq(recv(answered_peer, &first, 1, 0), 1);
+    peer_close(answered_peer);
     close(file);
     loop_close_fd(&loop, sink);
     loop_close_fd(&loop, other);

@@ -66,17 +66,17 @@ static void receive_and_offload(int *failed)
     struct probe timer;
     struct probe receive;
     struct probe offload;
-    int near;
-    int far;
+    int local;
+    int peer;
 
     probe_init(&timer, &loop);
     probe_init(&receive, &loop);
     probe_init(&offload, &loop);
-    unix_pair(&loop, &near, &far);
-    say(far, "x");
+    unix_pair(&loop, &local, &peer);
+    peer_send(peer, "x");
     armed = true;
     loop_timer(&loop, &timer.op, loop.clock.monotonic_ms);
-    loop_recv(&loop, &receive.op, near);
+    loop_recv(&loop, &receive.op, local);
     loop_offload(&loop, &offload.op, answer, NULL);
     while (timer.runs + receive.runs + offload.runs < 3) {
         if (loop_run_iteration(&loop, loop.clock.monotonic_ms + 100) < 0)
@@ -87,8 +87,8 @@ static void receive_and_offload(int *failed)
     ck_assert(good_or(receive.result, -ENOMEM));
     ck_assert_int_eq(offload.result, 42); /* without helper threads the loop's thread does the work */
     *failed += (timer.result < 0) + (receive.result < 0);
-    far_close(far);
-    loop_close_fd(&loop, near);
+    peer_close(peer);
+    loop_close_fd(&loop, local);
 }
 
 static struct file_entry *look_up(struct file_cache *cache, const char *path, enum symlinks symlinks)

@@ -13,30 +13,30 @@ static struct loop loop;
 START_TEST(receive_is_single_shot)
 {
     struct probe probe;
-    int near;
-    int far;
+    int local;
+    int peer;
 
     if (!open_loop(&loop, _i))
         return;
     probe_init(&probe, &loop);
-    unix_pair(&loop, &near, &far);
-    loop_recv(&loop, &probe.op, near);
+    unix_pair(&loop, &local, &peer);
+    loop_recv(&loop, &probe.op, local);
     turn_some(&loop, 2);
-    say(far, "first");
+    peer_send(peer, "first");
     run_until_done(&probe, 1);
-    say(far, "second");
+    peer_send(peer, "second");
     turn_some(&loop, 5);
     ck_assert_int_eq(probe.runs, 1);
-    loop_recv(&loop, &probe.op, near);
+    loop_recv(&loop, &probe.op, local);
     run_until_done(&probe, 2);
     ck_assert(str_equal(str_of(probe.bytes, 6), STR("second")));
-    far_close(far);
+    peer_close(peer);
     for (int i = 3; i < 6; i++) {
-        loop_recv(&loop, &probe.op, near);
+        loop_recv(&loop, &probe.op, local);
         run_until_done(&probe, i);
         ck_assert_int_eq(probe.result, 0);
     }
-    loop_close_fd(&loop, near);
+    loop_close_fd(&loop, local);
     loop_close(&loop);
 }
 END_TEST
@@ -47,18 +47,18 @@ START_TEST(all_bytes_arrive_before_the_end)
     struct probe probe;
     char bytes[3 * LIMIT_RECEIVE_BYTES + 5];
     int total = 0;
-    int near;
-    int far;
+    int local;
+    int peer;
 
     if (!open_loop(&loop, _i))
         return;
     memset(bytes, 'a', sizeof(bytes));
     probe_init(&probe, &loop);
-    unix_pair(&loop, &near, &far);
-    say_bytes(far, bytes, sizeof(bytes));
-    far_close(far);
+    unix_pair(&loop, &local, &peer);
+    peer_send_bytes(peer, bytes, sizeof(bytes));
+    peer_close(peer);
     for (int i = 1; i < 99; i++) {
-        loop_recv(&loop, &probe.op, near);
+        loop_recv(&loop, &probe.op, local);
         run_until_done(&probe, i);
         ck_assert_int_ge(probe.result, 0);
         ck_assert_int_le(probe.result, LIMIT_RECEIVE_BYTES);
@@ -67,7 +67,7 @@ START_TEST(all_bytes_arrive_before_the_end)
             break;
     }
     ck_assert_int_eq(total, (int)sizeof(bytes));
-    loop_close_fd(&loop, near);
+    loop_close_fd(&loop, local);
     loop_close(&loop);
 }
 END_TEST
@@ -83,7 +83,7 @@ START_TEST(messages_are_all_received)
     probe_init(&probe, &loop);
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, ends), 0);
     for (int i = 0; i < 5; i++)
-        say(ends[1], "message");
+        peer_send(ends[1], "message");
     for (int i = 1; i <= 5; i++) {
         loop_recv(&loop, &probe.op, ends[0]);
         run_until_done(&probe, i);
@@ -100,27 +100,27 @@ START_TEST(urgent_data_does_not_stall)
 {
     struct probe probe;
     int total = 0;
-    int near;
-    int far;
+    int local;
+    int peer;
 
     if (!open_loop(&loop, _i))
         return;
     probe_init(&probe, &loop);
-    tcp_pair(&loop, &near, &far);
-    loop_recv(&loop, &probe.op, near);
+    tcp_pair(&loop, &local, &peer);
+    loop_recv(&loop, &probe.op, local);
     turn_some(&loop, 2);
-    say(far, "before");
-    ck_assert_int_eq(send(far, "!", 1, MSG_OOB), 1);
-    say(far, "behind");
+    peer_send(peer, "before");
+    ck_assert_int_eq(send(peer, "!", 1, MSG_OOB), 1);
+    peer_send(peer, "behind");
     for (int i = 1; total < 12; i++) {
         run_until_done(&probe, i);
         ck_assert_int_gt(probe.result, 0);
         total += probe.result;
         if (total < 12)
-            loop_recv(&loop, &probe.op, near);
+            loop_recv(&loop, &probe.op, local);
     }
-    far_close(far);
-    loop_close_fd(&loop, near);
+    peer_close(peer);
+    loop_close_fd(&loop, local);
     loop_close(&loop);
 }
 END_TEST
@@ -140,37 +140,37 @@ START_TEST(large_receive_waits_for_input_and_reports_the_end)
 {
     char *bytes = pattern_memory(SENT_TO_LARGE);
     struct probe probe;
-    int near;
-    int far;
+    int local;
+    int peer;
 
     if (!open_loop(&loop, _i))
         return;
     probe_init(&probe, &loop);
-    unix_pair(&loop, &near, &far);
-    loop_recv_large(&loop, &probe.op, near);
+    unix_pair(&loop, &local, &peer);
+    loop_recv_large(&loop, &probe.op, local);
     turn_some(&loop, 3);
     ck_assert_int_eq(probe.runs, 0);
-    say_bytes(far, bytes, SENT_TO_LARGE);
+    peer_send_bytes(peer, bytes, SENT_TO_LARGE);
     run_until_done(&probe, 1);
     check_received(&probe, 1, LIMIT_RECEIVE_LARGE, 0);
-    loop_recv(&loop, &probe.op, near);
+    loop_recv(&loop, &probe.op, local);
     run_until_done(&probe, 2);
     check_received(&probe, 2, LIMIT_RECEIVE_BYTES, LIMIT_RECEIVE_LARGE);
-    loop_recv_large(&loop, &probe.op, near);
+    loop_recv_large(&loop, &probe.op, local);
     run_until_done(&probe, 3);
     check_received(&probe, 3, 5, LIMIT_RECEIVE_LARGE + LIMIT_RECEIVE_BYTES);
-    say_bytes(far, bytes, LIMIT_RECEIVE_LARGE);
-    loop_recv_large(&loop, &probe.op, near);
+    peer_send_bytes(peer, bytes, LIMIT_RECEIVE_LARGE);
+    loop_recv_large(&loop, &probe.op, local);
     run_until_done(&probe, 4);
     check_received(&probe, 4, LIMIT_RECEIVE_LARGE, 0);
-    loop_recv_large(&loop, &probe.op, near); /* after a full receive, of an empty socket */
+    loop_recv_large(&loop, &probe.op, local); /* after a full receive, of an empty socket */
     turn_some(&loop, 3);
     ck_assert_int_eq(probe.runs, 4);
-    far_close(far);
+    peer_close(peer);
     run_until_done(&probe, 5);
     check_received(&probe, 5, 0, 0);
     free(bytes);
-    loop_close_fd(&loop, near);
+    loop_close_fd(&loop, local);
     loop_close(&loop);
 }
 END_TEST
@@ -180,32 +180,32 @@ START_TEST(large_receives_are_cancelled)
 {
     char *bytes = pattern_memory(2 * LIMIT_RECEIVE_LARGE);
     struct probe probe;
-    int near;
-    int far;
+    int local;
+    int peer;
 
     if (!open_loop(&loop, _i))
         return;
     probe_init(&probe, &loop);
-    unix_pair(&loop, &near, &far);
-    loop_recv_large(&loop, &probe.op, near);
+    unix_pair(&loop, &local, &peer);
+    loop_recv_large(&loop, &probe.op, local);
     turn_some(&loop, 3);
     loop_cancel(&loop, &probe.op);
     run_until_done(&probe, 1);
     check_received(&probe, 1, -ECANCELED, 0);
-    say_bytes(far, bytes, 2 * LIMIT_RECEIVE_LARGE);
-    loop_recv_large(&loop, &probe.op, near);
+    peer_send_bytes(peer, bytes, 2 * LIMIT_RECEIVE_LARGE);
+    loop_recv_large(&loop, &probe.op, local);
     run_until_done(&probe, 2);
     check_received(&probe, 2, LIMIT_RECEIVE_LARGE, 0);
-    loop_recv_large(&loop, &probe.op, near); /* the last one was full: due at once */
+    loop_recv_large(&loop, &probe.op, local); /* the last one was full: due at once */
     loop_cancel(&loop, &probe.op);
     run_until_done(&probe, 3);
     check_received(&probe, 3, -ECANCELED, 0);
-    loop_recv_large(&loop, &probe.op, near);
+    loop_recv_large(&loop, &probe.op, local);
     run_until_done(&probe, 4);
     check_received(&probe, 4, LIMIT_RECEIVE_LARGE, LIMIT_RECEIVE_LARGE);
     free(bytes);
-    far_close(far);
-    loop_close_fd(&loop, near);
+    peer_close(peer);
+    loop_close_fd(&loop, local);
     loop_close(&loop);
 }
 END_TEST
@@ -214,19 +214,19 @@ END_TEST
 START_TEST(large_receives_report_a_reset)
 {
     struct probe probe;
-    int near;
-    int far;
+    int local;
+    int peer;
 
     if (!open_loop(&loop, _i))
         return;
     probe_init(&probe, &loop);
-    tcp_pair(&loop, &near, &far);
-    loop_recv_large(&loop, &probe.op, near);
+    tcp_pair(&loop, &local, &peer);
+    loop_recv_large(&loop, &probe.op, local);
     turn_some(&loop, 3);
-    far_reset(far);
+    peer_reset(peer);
     run_until_done(&probe, 1);
     ck_assert_int_eq(probe.result, -ECONNRESET);
-    loop_close_fd(&loop, near);
+    loop_close_fd(&loop, local);
     loop_recv_large(&loop, &probe.op, 999);
     run_until_done(&probe, 2);
     ck_assert_int_eq(probe.result, -EBADF);

@@ -85,37 +85,37 @@ END_TEST
 
 START_TEST(poll_completes_for_each_event)
 {
-    int near;
-    int far;
+    int local;
+    int peer;
     int file = pattern_file(10);
 
     if (!set_up(_i))
         return;
-    unix_pair(&loop, &near, &far);
-    loop_poll(&loop, &probe.op, near, POLLOUT);
+    unix_pair(&loop, &local, &peer);
+    loop_poll(&loop, &probe.op, local, POLLOUT);
     run_until_done(&probe, 1);
     ck_assert_int_eq(probe.result, POLLOUT);
-    loop_poll(&loop, &probe.op, near, POLLIN);
+    loop_poll(&loop, &probe.op, local, POLLIN);
     turn_some(&loop, 3);
     ck_assert_int_eq(probe.runs, 1);
-    say(far, "x");
+    peer_send(peer, "x");
     run_until_done(&probe, 2);
     ck_assert_int_eq(probe.result, POLLIN);
     for (int i = 3; i < 6; i++) { /* level-triggered, as poll(2): each poll completes while the byte is unread */
-        loop_poll(&loop, &probe.op, near, POLLIN);
+        loop_poll(&loop, &probe.op, local, POLLIN);
         run_until_done(&probe, i);
         ck_assert_int_eq(probe.result, POLLIN);
     }
-    loop_recv(&loop, &probe.op, near);
+    loop_recv(&loop, &probe.op, local);
     run_until_done(&probe, 6);
-    loop_poll(&loop, &probe.op, near, POLLIN);
+    loop_poll(&loop, &probe.op, local, POLLIN);
     turn_some(&loop, 3);
     ck_assert_int_eq(probe.runs, 6);
-    far_close(far);
+    peer_close(peer);
     run_until_done(&probe, 7);
     ck_assert_int_ne(probe.result & POLLIN, 0);
     for (int i = 8; i < 10; i++) {
-        loop_poll(&loop, &probe.op, near, POLLRDHUP);
+        loop_poll(&loop, &probe.op, local, POLLRDHUP);
         run_until_done(&probe, i);
         ck_assert_int_ne(probe.result & POLLRDHUP, 0);
     }
@@ -123,7 +123,7 @@ START_TEST(poll_completes_for_each_event)
     run_until_done(&probe, 10);
     ck_assert_int_eq(probe.result, POLLIN);
     loop_close_fd(&loop, file);
-    loop_close_fd(&loop, near);
+    loop_close_fd(&loop, local);
     loop_close(&loop);
 }
 END_TEST
@@ -183,14 +183,14 @@ START_TEST(reads_from_page_cache_and_disk)
 }
 END_TEST
 
-static void drain_until_done(int far, size_t *at, int runs)
+static void drain_until_done(int peer, size_t *at, int runs)
 {
     for (int i = 0; i < 100000 && probe.runs < runs; i++) {
         ck_assert_int_ge(loop_run_iteration(&loop, loop.clock.monotonic_ms + 1), 0);
-        far_drain_pattern(far, at);
+        peer_drain_pattern(peer, at);
     }
     ck_assert_int_eq(probe.runs, runs);
-    far_drain_pattern(far, at);
+    peer_drain_pattern(peer, at);
 }
 
 /* The same bytes arrive from the page cache and from the disk. */
@@ -199,32 +199,32 @@ START_TEST(sendfile_sends_the_bytes_of_the_file)
     const size_t length = 5 * 1024 * 1024 + 17;
     int file = pattern_file(length);
     size_t at = 3;
-    int near;
-    int far;
+    int local;
+    int peer;
 
     if (!set_up(_i))
         return;
-    tcp_pair(&loop, &near, &far);
+    tcp_pair(&loop, &local, &peer);
     for (int round = 1; round < 4; round++) {
         size_t end = at + length - 3;
 
         at = 3;
         end = length;
-        loop_sendfile(&loop, &probe.op, near, file, 3, length - 3, false);
-        drain_until_done(far, &at, round);
+        loop_sendfile(&loop, &probe.op, local, file, 3, length - 3, false);
+        drain_until_done(peer, &at, round);
         ck_assert_int_eq(probe.result, (int)length - 3);
         ck_assert_uint_eq(probe.op.file.progress, length - 3);
         while (at < end)
-            far_drain_pattern(far, &at);
+            peer_drain_pattern(peer, &at);
         fsync(file);
         posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
     }
-    loop_sendfile(&loop, &probe.op, near, file, 0, 0, false);
+    loop_sendfile(&loop, &probe.op, local, file, 0, 0, false);
     run_until_done(&probe, 4);
     ck_assert_int_eq(probe.result, 0);
     close(file);
-    far_close(far);
-    loop_close_fd(&loop, near);
+    peer_close(peer);
+    loop_close_fd(&loop, local);
     loop_close(&loop);
 }
 END_TEST
@@ -237,13 +237,13 @@ START_TEST(page_cache_is_checked_after_waiting)
     uint64_t before;
     size_t at = 0;
     char byte;
-    int near;
-    int far;
+    int local;
+    int peer;
 
     if (!set_up(_i))
         return;
-    tcp_pair(&loop, &near, &far);
-    loop_sendfile(&loop, &probe.op, near, file, 0, length, false);
+    tcp_pair(&loop, &local, &peer);
+    loop_sendfile(&loop, &probe.op, local, file, 0, length, false);
     for (int i = 0; i < 50; i++)
         ck_assert_int_ge(loop_run_iteration(&loop, loop.clock.monotonic_ms + 1), 0);
     before = probe.op.file.progress;
@@ -252,17 +252,17 @@ START_TEST(page_cache_is_checked_after_waiting)
     posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
     if (loop_read_cached(file, (int64_t)before + 100000, &(struct iovec){&byte, 1}, 1) == -EAGAIN) {
         for (int i = 0; i < 100000 && probe.op.file.progress == before && probe.op.file.fetches == 0; i++) {
-            far_drain_pattern(far, &at);
+            peer_drain_pattern(peer, &at);
             ck_assert_int_ge(loop_run_iteration(&loop, loop.clock.monotonic_ms + 1), 0);
         }
         ck_assert_uint_gt(probe.op.file.fetches, 0);
         ck_assert_uint_eq(probe.op.file.progress, before);
     }
-    drain_until_done(far, &at, 1);
+    drain_until_done(peer, &at, 1);
     ck_assert_int_eq(probe.result, (int)length);
     close(file);
-    far_close(far);
-    loop_close_fd(&loop, near);
+    peer_close(peer);
+    loop_close_fd(&loop, local);
     loop_close(&loop);
 }
 END_TEST
@@ -325,27 +325,27 @@ START_TEST(sendfile_of_a_truncated_file_ends_at_its_end)
 {
     int file = pattern_file(10000);
     size_t at = 0;
-    int near;
-    int far;
+    int local;
+    int peer;
 
     if (!set_up(_i))
         return;
     signal(SIGPIPE, SIG_IGN); /* as in the server, because sendfile(2) has no MSG_NOSIGNAL */
-    unix_pair(&loop, &near, &far);
-    loop_sendfile(&loop, &probe.op, near, file, 0, 1000000, false);
+    unix_pair(&loop, &local, &peer);
+    loop_sendfile(&loop, &probe.op, local, file, 0, 1000000, false);
     run_until_done(&probe, 1);
     ck_assert_int_eq(probe.result, 10000);
-    far_drain_pattern(far, &at);
+    peer_drain_pattern(peer, &at);
     ck_assert_uint_eq(at, 10000);
-    loop_sendfile(&loop, &probe.op, near, file, 20000, 5, false);
+    loop_sendfile(&loop, &probe.op, local, file, 20000, 5, false);
     run_until_done(&probe, 2);
     ck_assert_int_eq(probe.result, 0);
-    far_close(far);
-    loop_sendfile(&loop, &probe.op, near, file, 0, 100, false);
+    peer_close(peer);
+    loop_sendfile(&loop, &probe.op, local, file, 0, 100, false);
     run_until_done(&probe, 3);
     ck_assert_int_eq(probe.result, -EPIPE);
     close(file);
-    loop_close_fd(&loop, near);
+    loop_close_fd(&loop, local);
     loop_close(&loop);
 }
 END_TEST
@@ -359,23 +359,23 @@ START_TEST(rule_18_splices_through_a_full_pipe)
     size_t at = 0;
     struct probe out;
     int pipes[2];
-    int near;
-    int far;
+    int local;
+    int peer;
 
     if (!set_up(_i))
         return;
     probe_init(&out, &loop);
-    unix_pair(&loop, &near, &far);
+    unix_pair(&loop, &local, &peer);
     ck_assert_int_eq(pipe2(pipes, O_NONBLOCK | O_CLOEXEC), 0);
-    loop_splice(&loop, &probe.op, near, pipes[1], length, 0);
+    loop_splice(&loop, &probe.op, local, pipes[1], length, 0);
     for (int i = 0; at < length && i < 100000; i++) {
         char bytes[4096];
-        ssize_t count = given < length ? write(far, memory + given, length - given) : 0;
+        ssize_t count = given < length ? write(peer, memory + given, length - given) : 0;
 
         given += count > 0 ? (size_t)count : 0;
         ck_assert_int_ge(loop_run_iteration(&loop, loop.clock.monotonic_ms + 1), 0);
         if (op_idle(&probe.op) && probe.result > 0)
-            loop_splice(&loop, &probe.op, near, pipes[1], length, 0);
+            loop_splice(&loop, &probe.op, local, pipes[1], length, 0);
         if (i % 3)
             continue; /* the pipe fills up meanwhile */
         while ((count = read(pipes[0], bytes, sizeof(bytes))) > 0) {
@@ -384,12 +384,12 @@ START_TEST(rule_18_splices_through_a_full_pipe)
         }
     }
     ck_assert_uint_eq(at, length);
-    far_close(far);
+    peer_close(peer);
     run_until_done(&probe, probe.runs + (op_idle(&probe.op) ? 0 : 1));
     ck_assert_int_eq(probe.result, 0);
     close(pipes[0]);
     loop_close_fd(&loop, pipes[1]);
-    loop_close_fd(&loop, near);
+    loop_close_fd(&loop, local);
     loop_close(&loop);
     free(memory);
 }

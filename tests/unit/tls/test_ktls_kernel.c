@@ -38,10 +38,10 @@ static void connect_pair(struct tls_pair *pair)
     ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, length), 0);
     ck_assert_int_eq(listen(listener, 1), 0);
     ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&address, &length), 0);
-    pair->kernel_far = socket(AF_INET, SOCK_STREAM, 0);
-    ck_assert_int_eq(connect(pair->kernel_far, (struct sockaddr *)&address, length), 0);
-    pair->kernel_near = accept(listener, NULL, NULL);
-    ck_assert_int_gt(pair->kernel_near, 0);
+    pair->kernel_peer = socket(AF_INET, SOCK_STREAM, 0);
+    ck_assert_int_eq(connect(pair->kernel_peer, (struct sockaddr *)&address, length), 0);
+    pair->kernel_local = accept(listener, NULL, NULL);
+    ck_assert_int_gt(pair->kernel_local, 0);
     close(listener);
 }
 
@@ -61,7 +61,7 @@ static bool open_promoted(struct tls_pair *pair, const struct suite *suite, stru
     ck_assert_uint_eq(pair->key.cipher, suite->cipher);
     pair_exchange(pair, 5000);
     connect_pair(pair);
-    ck_assert_int_eq(ktls_enable(&ktls_calls_kernel, pair->kernel_near, &pair->key), KTLS_OK);
+    ck_assert_int_eq(ktls_enable(&ktls_calls_kernel, pair->kernel_local, &pair->key), KTLS_OK);
     return true;
 }
 
@@ -74,13 +74,13 @@ static void send_through_kernel(struct tls_pair *pair, size_t size)
 
     for (size_t i = 0; i < size; i++)
         bytes[i] = (char)(i * 17 + i / 253);
-    ck_assert_int_eq(send(pair->kernel_near, bytes, size, 0), (ssize_t)size);
+    ck_assert_int_eq(send(pair->kernel_local, bytes, size, 0), (ssize_t)size);
     pair_from_kernel(pair, size + record_overhead(&pair->key));
     ck_assert_int_eq(pair_client_read(pair, back, size), (ssize_t)size);
     ck_assert_mem_eq(bytes, back, size);
     ck_assert_int_eq(write(file, bytes, size), (ssize_t)size);
     memset(back, 0, size);
-    ck_assert_int_eq(sendfile(pair->kernel_near, file, &at, size), (ssize_t)size);
+    ck_assert_int_eq(sendfile(pair->kernel_local, file, &at, size), (ssize_t)size);
     pair_from_kernel(pair, size + record_overhead(&pair->key));
     ck_assert_int_eq(pair_client_read(pair, back, size), (ssize_t)size);
     ck_assert_mem_eq(bytes, back, size);

@@ -34,7 +34,7 @@ void pair_from_kernel(struct tls_pair *pair, size_t length)
     char bytes[65536];
 
     while (length) {
-        ssize_t received = recv(pair->kernel_far, bytes, length < sizeof(bytes) ? length : sizeof(bytes), 0);
+        ssize_t received = recv(pair->kernel_peer, bytes, length < sizeof(bytes) ? length : sizeof(bytes), 0);
         ck_assert_int_gt(received, 0);
         length -= (size_t)received;
         sent(pair, bytes, (size_t)received);
@@ -60,8 +60,8 @@ static void record(void *owner, uint8_t type, struct str plaintext)
     ck_assert_uint_ne(type, RECORD_APPLICATION_DATA);
     pair->records++;
     pair->sealed_with_openssl = false;
-    if (pair->kernel_near) {
-        ck_assert_int_eq(ktls_send_record(&ktls_calls_kernel, pair->kernel_near, type, plaintext),
+    if (pair->kernel_local) {
+        ck_assert_int_eq(ktls_send_record(&ktls_calls_kernel, pair->kernel_local, type, plaintext),
                          (ssize_t)plaintext.length);
         pair_from_kernel(pair, plaintext.length + record_overhead(&pair->key));
         return;
@@ -75,8 +75,8 @@ static void key_ready(void *owner, const struct record_key *key)
 
     pair->key = *key;
     pair->keys++;
-    if (pair->kernel_near)
-        ck_assert_int_eq(ktls_rekey(&ktls_calls_kernel, pair->kernel_near, key), 0);
+    if (pair->kernel_local)
+        ck_assert_int_eq(ktls_rekey(&ktls_calls_kernel, pair->kernel_local, key), 0);
 }
 
 static bool may_update_key(void *owner)
@@ -173,10 +173,10 @@ static void disconnect(struct tls_pair *pair)
     SSL_free(pair->client);
     record_release(pair->cipher_contexts, &pair->cipher_context);
     record_release(pair->cipher_contexts, &pair->client_cipher_context);
-    if (pair->kernel_near) {
-        close(pair->kernel_near);
-        close(pair->kernel_far);
-        pair->kernel_near = pair->kernel_far = 0;
+    if (pair->kernel_local) {
+        close(pair->kernel_local);
+        close(pair->kernel_peer);
+        pair->kernel_local = pair->kernel_peer = 0;
     }
     free(pair->wire);
     pair->wire = NULL;

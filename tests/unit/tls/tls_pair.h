@@ -25,8 +25,8 @@ struct tls_pair {
     int alert;                      /* the last alert that the client received */
     char *wire;                     /* all bytes from the server */
     size_t wire_length;
-    int kernel_near;                /* a kTLS socket; 0: none */
-    int kernel_far;                 /* its other end */
+    int kernel_local;               /* a kTLS socket; 0: none */
+    int kernel_peer;                /* its other end */
     struct record_key client_key;   /* TLS 1.3: the client's key, to seal records that OpenSSL never sends */
     struct cipher_context *client_cipher_context;
     SSL_CTX *client_openssl;
