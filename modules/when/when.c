@@ -201,7 +201,7 @@ static int set_all(struct evaluation *evaluation)
  * Advances after a condition with the given result, within this `when` or to the next one. True: all conditions of
  * `when` hold.
  */
-static bool next_condition(struct evaluation *evaluation, const struct when *when, bool holds)
+static bool next_condition(struct evaluation *evaluation, const struct when_block *when, bool holds)
 {
     if (holds == when->conditions[evaluation->condition].negated) {
         evaluation->when++;
@@ -211,7 +211,7 @@ static bool next_condition(struct evaluation *evaluation, const struct when *whe
     return ++evaluation->condition == when->count;
 }
 
-static enum outcome apply_when(struct evaluation *evaluation, const struct when *when)
+static enum outcome apply_when(struct evaluation *evaluation, const struct when_block *when)
 {
     enum outcome outcome;
 
@@ -220,7 +220,7 @@ static enum outcome apply_when(struct evaluation *evaluation, const struct when 
         if (!when->rules) /* applied in the location */
             return OUTCOME_DECLINED;
     }
-    outcome = exchange_apply_when(evaluation->x, when);
+    outcome = exchange_apply_when_block(evaluation->x, when);
 
     if (outcome == OUTCOME_DECLINED && set_all(evaluation) < 0)
         return exchange_error_response(evaluation->x, 500);
@@ -238,7 +238,7 @@ static bool entry_satisfies(const struct condition *condition, const struct file
 /* Continues with the result of the lookup. */
 static enum outcome evaluate_entry(struct evaluation *evaluation, struct file_entry *entry)
 {
-    const struct when *when = exchange_when(evaluation->x, evaluation->when);
+    const struct when_block *when = exchange_when_block(evaluation->x, evaluation->when);
     bool holds = entry_satisfies(&when->conditions[evaluation->condition], entry);
 
     file_entry_unref(entry);
@@ -341,14 +341,14 @@ static int evaluate_condition(struct evaluation *evaluation, const struct condit
 
 static enum outcome evaluate_conditions(struct evaluation *evaluation)
 {
-    const struct when *when;
+    const struct when_block *when;
 
-    while ((when = exchange_when(evaluation->x, evaluation->when))) {
+    while ((when = exchange_when_block(evaluation->x, evaluation->when))) {
         int result;
 
         if (when->rules && !exchange_in_server(evaluation->x)) {
             if (when->pair == evaluation->held && !exchange_uri_changed(evaluation->x))
-                return exchange_apply_when(evaluation->x, when->only_rules ? NULL : when);
+                return exchange_apply_when_block(evaluation->x, when->only_rules ? NULL : when);
             evaluation->when++;
             continue;
         }
@@ -366,7 +366,7 @@ static enum outcome evaluate_conditions(struct evaluation *evaluation)
         if (next_condition(evaluation, when, result == 1))
             return apply_when(evaluation, when);
     }
-    return exchange_apply_when(evaluation->x, NULL);
+    return exchange_apply_when_block(evaluation->x, NULL);
 }
 
 static enum outcome when_handler(struct exchange *x, const void *conf, void *state)

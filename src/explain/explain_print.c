@@ -16,10 +16,10 @@ static bool find_mark(const struct location *outer, const struct location *wante
     struct location *const *lists[] = {outer->inner, outer->patterns};
     const size_t counts[] = {outer->inner_count, outer->pattern_count};
 
-    for (size_t i = 0; i < outer->when_count; i++) {
-        if (outer->whens[i].location == wanted) {
-            *out_mark = outer->whens[i].pair->key->mark;
-            *out_name = outer->whens[i].pair->key->text;
+    for (size_t i = 0; i < outer->when_block_count; i++) {
+        if (outer->when_blocks[i].location == wanted) {
+            *out_mark = outer->when_blocks[i].pair->key->mark;
+            *out_name = outer->when_blocks[i].pair->key->text;
             return true;
         }
     }

@@ -26,8 +26,8 @@ static void run_location_rules(struct lint *lint, const struct virtual_server *s
                                const struct location *location, const struct location *outer)
 {
     run_rules(lint, LINT_LOCATION, &(struct lint_place){server, location, outer, false});
-    for (size_t i = 0; i < location->when_count; i++)
-        run_rules(lint, LINT_LOCATION, &(struct lint_place){server, location->whens[i].location, outer, true});
+    for (size_t i = 0; i < location->when_block_count; i++)
+        run_rules(lint, LINT_LOCATION, &(struct lint_place){server, location->when_blocks[i].location, outer, true});
     for (size_t i = 0; i < location->inner_count; i++)
         run_location_rules(lint, server, location->inner[i], location);
     for (size_t i = 0; i < location->pattern_count; i++)

@@ -62,14 +62,14 @@ void exchange_resume(struct exchange *x, enum outcome outcome)
     list_push(&request->worker->resumed, &request->resumed);
 }
 
-const struct when *exchange_when(const struct exchange *x, size_t index)
+const struct when_block *exchange_when_block(const struct exchange *x, size_t index)
 {
     const struct location *location = request_state_of(x)->location;
 
-    return index < location->when_count ? &location->whens[index] : NULL;
+    return index < location->when_block_count ? &location->when_blocks[index] : NULL;
 }
 
-enum outcome exchange_apply_when(struct exchange *x, const struct when *when)
+enum outcome exchange_apply_when_block(struct exchange *x, const struct when_block *when)
 {
     struct request_state *request = request_state_of(x);
     enum outcome outcome = OUTCOME_DECLINED;

@@ -15,7 +15,7 @@ struct cache_store;
 struct upstream_pool;
 struct worker;
 struct counters_total;
-struct when;                        /* site/when.h */
+struct when_block;                  /* site/when.h */
 
 /*
  * Returns a module's per-exchange memory, in the exchange's arena: zeroed on the first call. NULL when out of
@@ -81,13 +81,13 @@ bool exchange_in_server(const struct exchange *x);
 void exchange_skip_return(struct exchange *x);
 /* Returns true if `return` is disabled. */
 bool exchange_return_skipped(const struct exchange *x);
-/* Returns the location's conditions in evaluation order; NULL: no more. */
-const struct when *exchange_when(const struct exchange *x, size_t index);
+/* Returns the blocks of `when` of the location in evaluation order; NULL: no more. */
+const struct when_block *exchange_when_block(const struct exchange *x, size_t index);
 /*
- * Enters the location of a condition that holds; NULL: none holds. Returns OUTCOME_DECLINED, or OUTCOME_RESPONDED if the
+ * Enters the location of a block whose conditions hold; NULL: no such block. Returns OUTCOME_DECLINED, or OUTCOME_RESPONDED if the
  * location rejects the request.
  */
-enum outcome exchange_apply_when(struct exchange *x, const struct when *when);
+enum outcome exchange_apply_when_block(struct exchange *x, const struct when_block *when);
 /* Returns a module's configuration in the current location. */
 const void *exchange_conf(const struct exchange *x, const struct module *module);
 

@@ -262,5 +262,5 @@ enum outcome route_guard(struct request_state *request)
     end_if_old(request);
     if (x->request.method == METHOD_OPTIONS && str_equal(x->request.path, STR("*")))
         return respond_asterisk(x);
-    return request->in_server || request->location->when_count > 0 ? OUTCOME_DECLINED : route_limit_body(request);
+    return request->in_server || request->location->when_block_count > 0 ? OUTCOME_DECLINED : route_limit_body(request);
 }

@@ -116,8 +116,8 @@ struct location {
     size_t inner_count;
     struct location **patterns;     /* nested regular expressions, in the order of the file */
     size_t pattern_count;
-    struct when *whens;             /* conditions, each with this location as modified by it: site/when.h */
-    size_t when_count;
+    struct when_block *when_blocks; /* each with this location as modified by it: site/when.h */
+    size_t when_block_count;
     bool nested;                    /* false: a server's own scope */
     const struct conf_scope_values *values;
 };

@@ -26,8 +26,8 @@ static int open_location_roots(struct root_directories *roots, const struct loca
 
     for (size_t i = 0; i < location->inner_count && result == 0; i++)
         result = open_location_roots(roots, location->inner[i]);
-    for (size_t i = 0; i < location->when_count && result == 0; i++)
-        result = open_location_root(roots, location->whens[i].location);
+    for (size_t i = 0; i < location->when_block_count && result == 0; i++)
+        result = open_location_root(roots, location->when_blocks[i].location);
     for (size_t i = 0; i < location->pattern_count && result == 0; i++)
         result = open_location_roots(roots, location->patterns[i]);
     return result;

@@ -73,11 +73,11 @@ void location_set_values(struct location *location, const struct conf_scope_valu
 /* Sets the prefix that the `alias` at `node` replaces in this location. */
 void location_set_alias_prefix(struct load *load, const struct conf_node *node, const struct location *location);
 /*
- * Loads the conditions at `node` and those of `outer` (NULL: none), each with the location as modified by it.
+ * Loads the blocks of `when` and `limit_except` at `node` and those of `outer` (NULL: none), each with the location as modified by it.
  * Returns 0 or -ENOMEM.
  */
-MUST_CHECK int load_whens(struct load *load, const struct conf_node *node, const struct location *outer,
-                          struct location *location);
+MUST_CHECK int load_when_blocks(struct load *load, const struct conf_node *node, const struct location *outer,
+                                struct location *location);
 /* Collects the certificates of `ssl_certificate: acme` of all servers. Returns 0 or -ENOMEM; errors are reported. */
 MUST_CHECK int load_acme(struct load *load);
 /* Returns the certificate of a server with `ssl_certificate: acme`; NULL: it was rejected. */

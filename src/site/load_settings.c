@@ -87,8 +87,8 @@ static bool set_settings(struct location *location, const struct core_ssl *ssl, 
     upgrades = location_select_modules(location, control);
     for (size_t i = 0; i < location->inner_count; i++)
         upgrades |= set_settings(location->inner[i], ssl, control);
-    for (size_t i = 0; i < location->when_count; i++) {
-        struct location *merged = location->whens[i].location;
+    for (size_t i = 0; i < location->when_block_count; i++) {
+        struct location *merged = location->when_blocks[i].location;
 
         if (merged) /* NULL: its conditions were invalid */
             upgrades |= set_settings(merged, ssl, control);

@@ -116,7 +116,7 @@ static struct str without_parentheses(struct str text)
     return str_trim(text);
 }
 
-static int read_conditions(struct conf_reader *reader, const struct conf_node *key, struct when *when)
+static int read_conditions(struct conf_reader *reader, const struct conf_node *key, struct when_block *when)
 {
     struct conf_node node = core_word_node(key, without_parentheses(key->text));
     struct condition *conditions;
@@ -151,7 +151,7 @@ static bool is_method(struct str word)
 }
 
 /* Reads "GET POST": all methods except these; GET includes HEAD. */
-static int read_methods(struct conf_reader *reader, const struct conf_node *key, struct when *when)
+static int read_methods(struct conf_reader *reader, const struct conf_node *key, struct when_block *when)
 {
     struct condition *condition = arena_zalloc(reader->arena, 1, sizeof(*condition));
     struct conf_words words;
@@ -186,7 +186,7 @@ static int read_methods(struct conf_reader *reader, const struct conf_node *key,
 }
 
 /* Rejects keys that have no effect once the location is selected. */
-static bool check_keys(struct load *load, const struct when *when)
+static bool check_keys(struct load *load, const struct when_block *when)
 {
     static const char *const wrong[] = {"when", "limit_except", "location", "internal"};
     bool good = true;
@@ -205,7 +205,7 @@ static bool check_keys(struct load *load, const struct when *when)
 }
 
 /* Creates the location that applies if the condition holds: its values, overridden by the condition's own. */
-static int create_when_location(struct load *load, const struct location *location, struct when *when)
+static int create_when_location(struct load *load, const struct location *location, struct when_block *when)
 {
     static const char *const inner[] = {"when", "limit_except", "location", "internal", NULL};
     struct location *made = arena_zalloc(load->reader.arena, 1, sizeof(*made));
@@ -229,20 +229,20 @@ static int create_when_location(struct load *load, const struct location *locati
     return 0;
 }
 
-typedef int read_key(struct conf_reader *reader, const struct conf_node *key, struct when *when);
+typedef int read_key(struct conf_reader *reader, const struct conf_node *key, struct when_block *when);
 
 /* Adds the valid conditions of a map whose keys are conditions. Returns 0 or -ENOMEM. */
-static int add_whens(struct load *load, const struct conf_node *map, read_key *read, struct location *location)
+static int add_when_blocks(struct load *load, const struct conf_node *map, read_key *read, struct location *location)
 {
     int error = 0;
 
     for (size_t i = 0; map && map->kind == CONF_MAP && i < map->count && error != -ENOMEM; i++) {
-        struct when *when = &location->whens[location->when_count];
+        struct when_block *when = &location->when_blocks[location->when_block_count];
 
-        *when = (struct when){.pair = &map->pairs[i]};
+        *when = (struct when_block){.pair = &map->pairs[i]};
         error = read(&load->reader, when->pair->key, when);
         if (error == 0)
-            location->when_count++;
+            location->when_block_count++;
     }
     return error == -ENOMEM ? error : 0;
 }
@@ -253,7 +253,7 @@ static size_t count_pairs(const struct conf_node *map)
 }
 
 /* Determines whether some or all of its directives are server-level rules. */
-static void find_rules(struct when *when)
+static void find_rules(struct when_block *when)
 {
     static const char *const names[] = {"set", "rewrite", "return"};
     const struct conf_node *map = when->pair->value;
@@ -269,34 +269,34 @@ static void find_rules(struct when *when)
  * Order: limit_except first, an inner one replacing the outer one's; then the conditions of outer scopes, then those
  * of this scope. Each overrides the values of this location.
  */
-int load_whens(struct load *load, const struct conf_node *node, const struct location *outer,
-               struct location *location)
+int load_when_blocks(struct load *load, const struct conf_node *node, const struct location *outer,
+                     struct location *location)
 {
     const struct conf_node *own = conf_map_get(node, STR("when"));
     const struct conf_node *except = conf_map_get(node, STR("limit_except"));
-    size_t inherited = outer ? outer->when_count : 0;
+    size_t inherited = outer ? outer->when_block_count : 0;
     size_t max = inherited + count_pairs(own) + count_pairs(except), first;
     int error;
 
     if (max == 0)
         return 0;
-    location->whens = arena_zalloc(load->reader.arena, max, sizeof(*location->whens));
-    if (!location->whens)
+    location->when_blocks = arena_zalloc(load->reader.arena, max, sizeof(*location->when_blocks));
+    if (!location->when_blocks)
         return -ENOMEM;
-    error = add_whens(load, except, read_methods, location);
+    error = add_when_blocks(load, except, read_methods, location);
     for (size_t i = 0; i < inherited; i++) {
         /* The server's conditions were evaluated before the redirect to a named location. */
-        if (location->kind == LOCATION_NAMED && !outer->whens[i].methods)
+        if (location->kind == LOCATION_NAMED && !outer->when_blocks[i].methods)
             continue;
-        if (!except || !outer->whens[i].methods)
-            location->whens[location->when_count++] = outer->whens[i];
+        if (!except || !outer->when_blocks[i].methods)
+            location->when_blocks[location->when_block_count++] = outer->when_blocks[i];
     }
-    first = location->when_count;
+    first = location->when_block_count;
     if (error == 0)
-        error = add_whens(load, own, read_conditions, location);
-    for (size_t i = first; !outer && i < location->when_count; i++)
-        find_rules(&location->whens[i]);
-    for (size_t i = 0; i < location->when_count && error == 0; i++)
-        error = create_when_location(load, location, &location->whens[i]);
+        error = add_when_blocks(load, own, read_conditions, location);
+    for (size_t i = first; !outer && i < location->when_block_count; i++)
+        find_rules(&location->when_blocks[i]);
+    for (size_t i = 0; i < location->when_block_count && error == 0; i++)
+        error = create_when_location(load, location, &location->when_blocks[i]);
     return error;
 }

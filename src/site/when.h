@@ -25,7 +25,8 @@ struct condition {
     struct conf_words among;        /* CONDITION_AMONG */
 };
 
-struct when {
+/* One entry of `when` or `limit_except`. */
+struct when_block {
     const struct condition *conditions; /* all of them must hold */
     size_t count;
     struct location *location; /* the location with the directives of this condition applied */

@@ -121,7 +121,7 @@ static int add_scope(const struct path_walk *walk, const struct location *locati
  * Paths that begin with a variable ($document_root, $request_filename) are below a root in general, and relative ones
  * never exist.
  */
-static int add_conditions(struct sandbox_paths *paths, const struct when *when)
+static int add_conditions(struct sandbox_paths *paths, const struct when_block *when)
 {
     int result = 0;
 
@@ -136,7 +136,7 @@ static int add_conditions(struct sandbox_paths *paths, const struct when *when)
     return result;
 }
 
-static int add_when(const struct path_walk *walk, const struct when *when, const struct location *outer)
+static int add_when_block(const struct path_walk *walk, const struct when_block *when, const struct location *outer)
 {
     int result = add_conditions(walk->paths, when);
 
@@ -149,8 +149,8 @@ static int add_location(const struct path_walk *walk, const struct location *loc
 
     for (size_t i = 0; i < location->inner_count && result == 0; i++)
         result = add_location(walk, location->inner[i], location);
-    for (size_t i = 0; i < location->when_count && result == 0; i++)
-        result = add_when(walk, &location->whens[i], location);
+    for (size_t i = 0; i < location->when_block_count && result == 0; i++)
+        result = add_when_block(walk, &location->when_blocks[i], location);
     for (size_t i = 0; i < location->pattern_count && result == 0; i++)
         result = add_location(walk, location->patterns[i], location);
     return result;
