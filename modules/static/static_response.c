@@ -87,14 +87,14 @@ static int add_validators(struct exchange *x, const struct file_entry *entry, st
     return error == 0 && etag.length ? add_response_header(x, STR("ETag"), etag) : error;
 }
 
-static void hold_file_entry(void *held)
+static void hold_file_entry(void *resource)
 {
-    file_entry_ref(held);
+    file_entry_ref(resource);
 }
 
-static void release_file_entry(void *held)
+static void release_file_entry(void *resource)
 {
-    file_entry_unref(held);
+    file_entry_unref(resource);
 }
 
 /* If precompressed variants may exist, every response has Vary, also one with the plain file. */

@@ -33,7 +33,7 @@ struct evaluation {
     struct exchange *x;
     size_t when, condition; /* condition being evaluated */
     size_t sets;            /* rows already run before the location was selected */
-    const struct conf_pair *held; /* server condition that matched when the server's rules ran; NULL: none */
+    const struct conf_pair *matched; /* the server's condition that held when its rules ran; NULL: none */
 };
 
 extern const struct module module_when;
@@ -216,7 +216,7 @@ static enum outcome apply_when(struct evaluation *evaluation, const struct when_
     enum outcome outcome;
 
     if (exchange_in_server(evaluation->x)) {
-        evaluation->held = when->pair;
+        evaluation->matched = when->pair;
         if (!when->rules) /* applied in the location */
             return OUTCOME_DECLINED;
     }
@@ -347,7 +347,7 @@ static enum outcome evaluate_conditions(struct evaluation *evaluation)
         int result;
 
         if (when->rules && !exchange_in_server(evaluation->x)) {
-            if (when->pair == evaluation->held && !exchange_uri_changed(evaluation->x))
+            if (when->pair == evaluation->matched && !exchange_uri_changed(evaluation->x))
                 return exchange_apply_when_block(evaluation->x, when->only_rules ? NULL : when);
             evaluation->when++;
             continue;
@@ -380,7 +380,7 @@ static enum outcome when_handler(struct exchange *x, const void *conf, void *sta
     *evaluation = (struct evaluation){.x = x,
                                       .lookup = {.found = when_lookup_done},
                                       .sets = exchange_in_server(x) ? 0 : own->outer_sets,
-                                      .held = exchange_in_server(x) ? NULL : evaluation->held};
+                                      .matched = exchange_in_server(x) ? NULL : evaluation->matched};
     return set_all(evaluation) < 0 ? exchange_error_response(x, 500) : evaluate_conditions(evaluation);
 }
 

@@ -23,7 +23,7 @@ struct str base64_decode(struct arena *arena, struct str text)
     size_t length = text.length;
     size_t written = 0;
     uint32_t bits = 0;
-    unsigned held = 0;
+    unsigned bit_count = 0;
     char *out;
 
     if (length % 4 != 0)
@@ -39,11 +39,11 @@ struct str base64_decode(struct arena *arena, struct str text)
         if (value < 0)
             return none;
         bits = bits << 6 | (uint32_t)value;
-        held += 6;
-        if (held >= 8) {
-            held -= 8;
-            out[written++] = (char)(bits >> held);
-            bits &= (1u << held) - 1;
+        bit_count += 6;
+        if (bit_count >= 8) {
+            bit_count -= 8;
+            out[written++] = (char)(bits >> bit_count);
+            bits &= (1u << bit_count) - 1;
         }
     }
     if (bits)

@@ -17,18 +17,18 @@ static uint64_t hash_mix(uint64_t state, uint64_t word)
 
 void cache_checksum_add(struct cache_checksum *sum, struct str bytes)
 {
-    size_t held = sum->length % 8;
+    size_t partial = sum->length % 8;
     uint64_t word;
 
     if (bytes.length == 0) /* then data may be NULL, which is invalid for memcpy */
         return;
     sum->length += bytes.length;
-    if (held > 0) {
-        size_t missing = 8 - held < bytes.length ? 8 - held : bytes.length;
+    if (partial > 0) {
+        size_t missing = 8 - partial < bytes.length ? 8 - partial : bytes.length;
 
-        memcpy(sum->part + held, bytes.data, missing);
+        memcpy(sum->part + partial, bytes.data, missing);
         bytes = str_skip(bytes, missing);
-        if (held + missing < 8)
+        if (partial + missing < 8)
             return;
         memcpy(&word, sum->part, 8);
         sum->state = hash_mix(sum->state, word);

@@ -25,7 +25,7 @@ struct exporter {
     struct otlp_message message;
     uint64_t batch;                 /* spans in `message` */
     struct span span;               /* a private copy */
-    bool held;                      /* `span` did not fit into the last batch: it begins the next one */
+    bool carried_over;              /* `span` did not fit into the last batch: it begins the next one */
     bool corrupt;                   /* the positions of a ring, or a span, were invalid */
     char cause[128];                /* of the last failure; empty: none */
     uint64_t logged_ms;             /* 0: no line was logged */
@@ -66,8 +66,8 @@ static void log_dropped(struct exporter *exporter, bool last)
 /* Copies the next valid span. False: there is none. */
 static bool take_span(struct exporter *exporter)
 {
-    if (exporter->held) {
-        exporter->held = false;
+    if (exporter->carried_over) {
+        exporter->carried_over = false;
         return true;
     }
     while (span_zone_take(exporter->zone, &exporter->span, &exporter->corrupt)) {
@@ -91,9 +91,9 @@ static int take_batch(struct exporter *exporter)
         error = otlp_message_add(&exporter->message, &exporter->span);
         exporter->batch += error == 0;
     }
-    exporter->held = error == -ENOBUFS && exporter->batch > 0;
-    span_zone_set_taken(exporter->zone, exporter->batch + exporter->held);
-    if (error == 0 || exporter->held)
+    exporter->carried_over = error == -ENOBUFS && exporter->batch > 0;
+    span_zone_set_taken(exporter->zone, exporter->batch + exporter->carried_over);
+    if (error == 0 || exporter->carried_over)
         error = otlp_message_end(&exporter->message);
     else
         exporter->batch++;
@@ -150,7 +150,7 @@ static bool export_batch(struct exporter *exporter)
 
     if (error < 0)
         otlp_count(&exporter->counters->dropped_failed, exporter->batch);
-    span_zone_set_taken(exporter->zone, exporter->held);
+    span_zone_set_taken(exporter->zone, exporter->carried_over);
     otlp_message_finish(&exporter->message);
     log_dropped(exporter, false);
     return sent;
@@ -187,7 +187,7 @@ static void run_loop(struct exporter *exporter)
 
     while (!is_ending(exporter)) {
         wait_for_batch(exporter, due_ms);
-        while (!is_ending(exporter) && (batch_waits(exporter) || exporter->held))
+        while (!is_ending(exporter) && (batch_waits(exporter) || exporter->carried_over))
             export_batch(exporter);
         if (!exporter->events.ending && otlp_now_ms() >= due_ms) {
             export_batch(exporter);

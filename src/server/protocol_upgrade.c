@@ -10,7 +10,7 @@
 
 /* The data of an exchange that is kept after the upgrade. */
 struct upgraded_exchange {
-    struct exchange *held;          /* the exchange itself if a module waits for its end, else NULL */
+    struct exchange *retained;      /* the exchange itself if a module waits for its end, else NULL */
     struct access_log_pending *lines;  /* owned */
     const struct virtual_server *server;
     const struct location *location;
@@ -59,7 +59,7 @@ static struct upgraded_exchange *save_for_log(struct request_state *request)
     ended->head_bytes = x->response.bytes_sent;
     ended->status = request_status(request);
     if (module_awaits_end(request))
-        ended->held = x;
+        ended->retained = x;
     return ended;
 }
 
@@ -91,7 +91,7 @@ bool connection_upgraded(struct request_state *request)
         return false;
     }
     request->x->cancelled = false;
-    if (upgraded->ended && upgraded->ended->held)
+    if (upgraded->ended && upgraded->ended->retained)
         exchange_hold(request->x);
     else
         request_release(request);
@@ -137,7 +137,7 @@ static void write_access_log(struct upgraded_session *upgraded, struct exchange 
     x->response.bytes_sent = ended->head_bytes + upgraded->sent;
     x->response.body_bytes_sent = upgraded->sent;
     upgraded->restore(upgraded, x);
-    if (x == ended->held)
+    if (x == ended->retained)
         request_release(request);
     access_log_write_pending(request->worker->access_log, ended->lines, x, &x->arena);
 }
@@ -149,7 +149,7 @@ void upgraded_end(struct upgraded_session *upgraded, bool whole)
 
     if (!ended)
         return;
-    x = ended->held ? ended->held : restore_exchange(ended, upgraded->connection);
+    x = ended->retained ? ended->retained : restore_exchange(ended, upgraded->connection);
     request_count(upgraded->connection->worker, ended->status, ended->started_us);
     if (x)
         write_access_log(upgraded, x, whole);

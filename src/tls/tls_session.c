@@ -125,16 +125,16 @@ bool tls_session_early(const struct tls_session *session)
 /* Reads early data, then the rest of the handshake: 0 once that is complete. */
 static ssize_t read_early(struct tls_session *session, char *into, size_t size)
 {
-    size_t held = session->early == EARLY_DETECTED && size > 0, length = 0;
+    size_t first = session->early == EARLY_DETECTED && size > 0, length = 0;
     int error = 0;
 
     tls_clear_errors();
-    if (held) {
+    if (first) {
         *into = session->first_early;
         session->early = EARLY_READING;
     }
-    if (session->early == EARLY_READING && size > held) {
-        switch (SSL_read_early_data(session->ssl, into + held, size - held, &length)) {
+    if (session->early == EARLY_READING && size > first) {
+        switch (SSL_read_early_data(session->ssl, into + first, size - first, &length)) {
         case SSL_READ_EARLY_DATA_SUCCESS:
             break;
         case SSL_READ_EARLY_DATA_FINISH:
@@ -146,8 +146,8 @@ static ssize_t read_early(struct tls_session *session, char *into, size_t size)
             break;
         }
     }
-    if (held + length > 0)
-        return (ssize_t)(held + length);
+    if (first + length > 0)
+        return (ssize_t)(first + length);
     return error || session->early != EARLY_RECEIVED ? error : finish_handshake(session);
 }
 

@@ -49,11 +49,11 @@ unsigned upstream_pool_close_idle(struct upstream_pool *pool)
 
 void upstream_peer_retire(struct upstream_peer *peer)
 {
-    bool held = peer->active > 0 || !list_empty(&peer->idle) || !list_empty(&peer->shared);
+    bool in_use = peer->active > 0 || !list_empty(&peer->idle) || !list_empty(&peer->shared);
 
     peer->retired = true;
     peer->group->count--;
-    if (held)
+    if (in_use)
         peer_close_idle(peer);
     else
         upstream_peer_free_unused(peer);

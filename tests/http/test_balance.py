@@ -115,8 +115,8 @@ def test_counts_of_a_dead_worker_are_released(environment):
         peer.at_end()
     one = environment.upstream('one', {'/never': never})
     environment.start([address(one, max_conns=1)])
-    held = socket.create_connection(('127.0.0.1', environment.port))
-    held.sendall(b'GET /never HTTP/1.1\r\nHost: a\r\n\r\n')
+    pending = socket.create_connection(('127.0.0.1', environment.port))
+    pending.sendall(b'GET /never HTTP/1.1\r\nHost: a\r\n\r\n')
     deadline = time.monotonic() + 20 * server_kit.PATIENCE
     while not one.requests:     # wait until the upstream server has the request: it must get the only connection
         assert time.monotonic() < deadline
@@ -131,7 +131,7 @@ def test_counts_of_a_dead_worker_are_released(environment):
             pass
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    held.close()
+    pending.close()
 
 
 def test_backup_and_down_servers(environment):

@@ -344,15 +344,15 @@ def test_encoder_memory_is_limited(launch, loop, transport, folder, upstream):
     """Responses for which no encoder can be opened are sent without encoding."""
     to = f'http://127.0.0.1:{upstream.port}'
     served = launch(loop, transport, server={'root': folder, **ENCODED, 'location': {'/up/': {'proxy_pass': to}}})
-    held = []
+    clients = []
     for _ in range(120):
         client = served.connect(promoted=False)
         client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.send('GET /huge.txt HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: br\r\n\r\n')
-        held.append(client)
-    codings = [client.head().headers.get('content-encoding') for client in held]
+        clients.append(client)
+    codings = [client.head().headers.get('content-encoding') for client in clients]
     assert set(codings) == {'br', None}, codings
-    for client in held:
+    for client in clients:
         client.close()
 
     def again():

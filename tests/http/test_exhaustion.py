@@ -23,14 +23,14 @@ PLAIN_BUILD = pytest.mark.skipif(b'__asan_init' in open(server_kit.SLUICE, 'rb')
 CLONE_NEWNET = 0x40000000
 
 
-def hold_requests(port, count, field):
+def send_incomplete_requests(port, count, field):
     """Connections that have sent an incomplete request with a long field."""
-    held = []
+    connections = []
     for _ in range(count):
         with contextlib.suppress(OSError):
-            held.append(socket.create_connection(('127.0.0.1', port), timeout=5))
-            held[-1].sendall(f'GET /one.txt HTTP/1.1\r\n{field}'.encode())
-    return held
+            connections.append(socket.create_connection(('127.0.0.1', port), timeout=5))
+            connections[-1].sendall(f'GET /one.txt HTTP/1.1\r\n{field}'.encode())
+    return connections
 
 
 def test_clients_are_rejected_without_free_descriptors(start, loop):
@@ -38,13 +38,13 @@ def test_clients_are_rejected_without_free_descriptors(start, loop):
     server = start(loop, wait=False, worker_processes=2, http={'client_header_timeout': '60s'})
     server.command_prefix = ['prlimit', '--nofile=100:100']
     server.start([server.plain])
-    held = hold_requests(server.plain, 250, '')
+    connections = send_incomplete_requests(server.plain, 250, '')
     load = [Answers(lambda: http1.connect(server.plain, timeout=5), ['/one.txt']) for _ in range(2)]
     wait_for(lambda: 'Too many open files' in server.errors(), 'no descriptor left')
     time.sleep(4)
     for thread in load:
         thread.stop()
-    for one in held:
+    for one in connections:
         one.close()
     wait_for(lambda: all(serves(server.plain) for _ in range(20)), 'it serves again')
     assert_one_line_per_second(server.errors())
@@ -62,11 +62,11 @@ def test_failed_allocations_leave_the_worker_running(start, loop):
         used = int(stream.read().split()[0]) * resource.getpagesize()
     resource.prlimit(worker, resource.RLIMIT_AS, (used + (256 << 10), before[1]))
     load = Answers(lambda: http1.connect(server.port, 'user', timeout=5), ['/one.txt', '/missing'])
-    held = hold_requests(server.plain, 400, field)
+    connections = send_incomplete_requests(server.plain, 400, field)
     wait_for(lambda: re.search('memory|Cannot allocate', server.errors()), 'no memory left')
     time.sleep(3)
     counts = load.stop()
-    for one in held:
+    for one in connections:
         one.close()
     resource.prlimit(worker, resource.RLIMIT_AS, before)
     wait_for(lambda: all(serves(server.plain) for _ in range(20)), 'it serves again')
@@ -120,9 +120,9 @@ def test_memory_limit_of_a_control_group(memory_group, start, loop):
     worker, = server.workers()
     memory_group.add_room(8 << 20)
     load = Answers(lambda: http1.connect(server.plain, timeout=5), ['/one.txt'])
-    held = hold_requests(server.plain, 600, ('X-Long: ' + 'x' * 30000 + '\r\n') * 2)
+    connections = send_incomplete_requests(server.plain, 600, ('X-Long: ' + 'x' * 30000 + '\r\n') * 2)
     wait_for(lambda: f'worker process {worker} exited on signal 9' in server.errors(), 'no memory left', 30)
-    for one in held:
+    for one in connections:
         one.close()
     wait_for(lambda: all(serves(server.plain) for _ in range(20)), 'it serves again')
     served = load.counts[200]
@@ -414,11 +414,11 @@ def test_ephemeral_ports(start, loop, tmp_path):
     server, namespace = start_with_few_ports(start, loop, http={'proxy_connect_timeout': '20s'}, servers=[block])
     listener = namespace.call(lambda: socket.create_server(('127.0.0.1', port), backlog=64))
     clients = [request_unix(path) for _ in range(30)]
-    held = [listener.accept()[0] for _ in range(PORTS)]
+    connections = [listener.accept()[0] for _ in range(PORTS)]
     load = Answers(lambda: connect_unix(path), ['/'])
     wait_for(lambda: load.counts[502] > 100, 'requests without a port', 90)
     assert set(load.stop()) == {502}
-    for stream in held:
+    for stream in connections:
         answer(stream)
     statuses = collections.Counter(client.read().status for client in clients)
     assert statuses == {200: PORTS, 502: 30 - PORTS}, statuses
@@ -436,11 +436,11 @@ def test_ephemeral_ports_of_stream(start, loop, tmp_path):
         'server': {'listen': f'unix:{path}', 'proxy_pass': f'127.0.0.1:{port}'}})
     listener = namespace.call(lambda: socket.create_server(('127.0.0.1', port), backlog=64))
     clients = [request_unix(path) for _ in range(PORTS)]
-    held = [listener.accept()[0] for _ in range(PORTS)]
+    connections = [listener.accept()[0] for _ in range(PORTS)]
     load = Answers(lambda: connect_unix(path), ['/'])
     wait_for(lambda: load.counts['failed'] > 300, 'connections without a port', 90)
     assert set(load.stop()) == {'failed'}
-    for stream in held:
+    for stream in connections:
         answer(stream)
     for client in clients:
         assert client.read().status == 200

@@ -66,18 +66,18 @@ class Limited(server_kit.Server):
         finally:
             client.close()
 
-    def hold(self, target):
+    def send(self, target):
         """Sends a request that the limit delays; returns its connection."""
         stream = socket.create_connection(('127.0.0.1', self.port))
         stream.sendall(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n'.encode())
         return stream
 
-    def hold_both(self, target='/hold?key=a'):
+    def open_pending(self, target='/hold?key=a'):
         """Sends two delayed requests and waits until the log has both delays: an earlier request could occupy the place of one of them."""
         before = self.errors().count('delaying request')
-        held = [self.hold(target) for _ in range(2)]
+        pending = [self.send(target) for _ in range(2)]
         wait_for(lambda: self.errors().count('delaying request') == before + 2, 'both wait')
-        return held
+        return pending
 
     def reload(self):
         before = len(self.errors())
@@ -96,37 +96,37 @@ def limited(tmp_path, loop):
 
 def test_limit_conn_counts_open_requests(limited):
     assert limited.fetch('/hold?key=a') == 200                        # the following requests wait for a minute each
-    held = limited.hold_both()
+    pending = limited.open_pending()
     assert limited.fetch('/open?key=a') == 429
     assert limited.fetch('/open?key=b') == 200
-    held[0].close()                                                 # a disconnected client is not counted any more
+    pending[0].close()                                                 # a disconnected client is not counted any more
     wait_for(lambda: limited.fetch('/open?key=a') == 200, 'one of them has left')
-    held[1].close()
+    pending[1].close()
     assert 'limiting connections by zone "open"' in limited.errors()
 
 
 def test_killed_worker_releases_its_counts(limited):
     assert limited.fetch('/hold?key=a') == 200
-    held = limited.hold_both()
+    pending = limited.open_pending()
     assert limited.fetch('/open?key=a') == 429
     for worker in limited.workers():
         os.kill(worker, signal.SIGKILL)
     wait_for(lambda: limited.errors().count('exited on signal 9') == 2, 'both workers are dead')
     wait_for(lambda: len(limited.workers()) == 2, 'their successors')
     assert [limited.fetch('/open?key=a') for _ in range(8)] == [200] * 8
-    for stream in held:
+    for stream in pending:
         stream.close()
 
 
 def test_limits_survive_a_reload(limited):
     assert limited.fetch('/once?key=a') == 200
-    held = limited.hold_both()
+    pending = limited.open_pending()
     assert limited.fetch('/open?key=a') == 429
     limited.reload()
     wait_for(lambda: limited.fetch('/once?key=b') in (200, 429), 'the new workers')
     assert limited.fetch('/once?key=a') == 429
     assert limited.fetch('/open?key=a') == 429                        # connections of old workers are counted
-    for stream in held:
+    for stream in pending:
         stream.close()
     wait_for(lambda: limited.fetch('/open?key=a') == 200, 'they have left')
     limited.tree['http']['limit_req_zone'][0] = '$arg_key zone=minute:2m rate=1r/m'

@@ -264,10 +264,10 @@ def test_a_wall_clock_that_jumps_ends_no_worker(start, loop, tmp_path):
     server.environment = {'LD_PRELOAD': WALL_CLOCK, 'WALL_CLOCK': str(clock)}
     server.start([server.plain])
     wait_for(lambda: ' runs, ' in server.errors(), 'every worker is ready')
-    workers, held = set(server.workers()), [http1.connect(server.plain) for _ in range(4)]
+    workers, connections = set(server.workers()), [http1.connect(server.plain) for _ in range(4)]
 
     def shift():
-        answers = [client.get('/one.txt') for client in held]
+        answers = [client.get('/one.txt') for client in connections]
         assert all(answer.status == 200 for answer in answers)
         return {round((email.utils.parsedate_to_datetime(answer.headers['date']).timestamp() - time.time()) / 86400) for answer in answers}
     assert shift() == {0}

@@ -80,13 +80,13 @@ def opened(pid):
 def test_usr1_reopens_logs_without_free_descriptors(launch_one):
     """A worker at its limit of descriptors still receives the reopened logs."""
     server, port, _ = launch_one(command_prefix=['prlimit', '--nofile=40'])
-    held = [socket.create_connection(('127.0.0.1', port)) for _ in range(80)]
+    connections = [socket.create_connection(('127.0.0.1', port)) for _ in range(80)]
     until(lambda: 'Too many open files' in server.errors(), 'no descriptor left')
     os.rename(server.access_path, server.access_path + '.1')
     os.rename(server.error_path, server.error_path + '.1')
     server.process.send_signal(signal.SIGUSR1)
     until(lambda: all(server.access_path in opened(pid) for pid in server.workers()), 'workers with the new log')
-    for one in held:
+    for one in connections:
         one.close()
     until(lambda: http1.connect(port).get('/one.txt').status == 200, 'a response')
     until(lambda: '/one.txt' in server_kit.read_text(server.access_path), 'a line in the new log')
@@ -235,12 +235,12 @@ def test_worker_connections_pauses_accepting(launch_one):
     """At worker_connections accepting pauses without busy waiting, and continues when connections end."""
     server, port, _ = launch_one(main={'events': {'use': os.environ.get('SLUICE_LOOPS', 'epoll').split()[0], 'worker_connections': 16}})
     until(lambda: server.workers(), 'a worker')
-    held = [socket.create_connection(('127.0.0.1', port), timeout=10) for _ in range(40)]
+    connections = [socket.create_connection(('127.0.0.1', port), timeout=10) for _ in range(40)]
     until(lambda: 'accepting is paused' in server.errors(), 'the cap')
     before = server.ticks()
     time.sleep(2)
     assert server.ticks() - before < 100, 'it does not spin at the cap'
-    for sock in held:
+    for sock in connections:
         sock.close()
     until(lambda: answers(port), 'a free place again')
 
@@ -248,23 +248,23 @@ def test_worker_connections_pauses_accepting(launch_one):
 def test_worker_connections_per_address_closes_excess_connections(launch_one, loop):
     """Excess connections of one address are closed at once; existing ones stay, and the end of one permits another."""
     server, port, tls = launch_one(main={'events': {'use': loop, 'worker_connections_per_address': 3}})
-    held = []
+    connections = []
 
-    def hold():
+    def three_connections():
         client = http1.connect(port)
         try:
             if client.get('/one.txt').status == 200:
-                held.append(client)
+                connections.append(client)
         except (OSError, EOFError):
             pass
-        return len(held) == 3
-    until(hold, 'three connections, after those of the port check have ended')
+        return len(connections) == 3
+    until(three_connections, 'three connections, after those of the port check have ended')
     for number in (port, tls):
         with socket.create_connection(('127.0.0.1', number), timeout=20 * PATIENCE) as extra:
             assert extra.recv(1) == b''
-    assert all(client.get('/one.txt').status == 200 for client in held)
+    assert all(client.get('/one.txt').status == 200 for client in connections)
     assert server.errors().count('127.0.0.1 has 3 connections: further ones are closed') >= 1
-    held.pop().close()
+    connections.pop().close()
     until(lambda: answers(port), 'a free place again')
 
 
@@ -274,17 +274,17 @@ def test_exhausted_descriptors_pause_accepting(site, certificate, tmp_path, loop
     server = server_kit.Server(tmp_path / 'run', [{'listen': [f'127.0.0.1:{port}'], 'root': site}], loop=loop,
                                command_prefix=['bash', '-c', 'ulimit -n 64; exec "$@"', 'bash']).start([port])
     try:
-        held = []
+        connections = []
         for _ in range(150):
             try:
-                held.append(socket.create_connection(('127.0.0.1', port), timeout=5))
+                connections.append(socket.create_connection(('127.0.0.1', port), timeout=5))
             except OSError:
                 break
         until(lambda: 'Too many open files' in server.errors(), 'no descriptor left')
         before = server.ticks()
         time.sleep(2)
         assert server.ticks() - before < 100
-        for sock in held:
+        for sock in connections:
             sock.close()
         until(lambda: answers(port), 'it serves again')
     finally:

@@ -55,7 +55,7 @@ def go_away(stream, event):
     return None
 
 
-def held(stream, event):
+def respond_later(stream, event):
     """Responds when `release` is set, to all that wait."""
     if event == 'end':
         stream.peer.upstream.waiting.append(stream)
@@ -75,7 +75,7 @@ SCRIPTS = {'/long-field': at_end(long_field), '/big': at_end(lambda stream: stre
            '/gone': go_away,
            '/cancelled': at_end(lambda stream: break_off(stream, http2.CANCEL)), '/calm': at_end(lambda stream: break_off(stream, http2.ENHANCE_YOUR_CALM)),
            '/flow': at_end(lambda stream: break_off(stream, http2.FLOW_CONTROL_ERROR)),
-           '/reset': at_end(lambda stream: stream.reset(2)), '/malformed': at_end(malformed), '/never': lambda stream, event: None, '/held': held,
+           '/reset': at_end(lambda stream: stream.reset(2)), '/malformed': at_end(malformed), '/never': lambda stream, event: None, '/delayed': respond_later,
            '/204': at_end(lambda stream: stream.respond(204)), '/echo': at_end(lambda stream: stream.respond(200, [], bytes(stream.body)))}
 
 
@@ -156,7 +156,7 @@ def test_request_trailers_are_forwarded(client, upstream):
 
 
 def test_exchanges_share_a_connection(client, upstream):
-    streams = [client.request(f'/held?{i}') for i in range(50)]
+    streams = [client.request(f'/delayed?{i}') for i in range(50)]
     wait_for(lambda: len(upstream.waiting) == 50, 'all requests')
     assert upstream.connections == 1
     with upstream.peers[0].lock:
@@ -164,14 +164,14 @@ def test_exchanges_share_a_connection(client, upstream):
             stream.respond(200, [], stream.header(':path').encode())
         upstream.peers[0].flush()
     for i, answer in enumerate(client.wait(*streams)):
-        assert answer.body == f'/held?{i}'.encode()
+        assert answer.body == f'/delayed?{i}'.encode()
     assert client.fetch('/after').status == 200 and upstream.connections == 1
 
 
 def test_max_concurrent_streams_of_the_server_is_respected(serve):
     upstream = make_upstream(settings={h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS: 3})
     client = http2.connect(serve({'/': to(upstream)}), 'plain', TIMEOUT)
-    streams = [client.request(f'/held?{i}') for i in range(10)]
+    streams = [client.request(f'/delayed?{i}') for i in range(10)]
     wait_for(lambda: len(upstream.waiting) == 10, 'all requests')
     assert 4 <= upstream.connections <= 10
     for peer in upstream.peers:
@@ -200,16 +200,16 @@ def test_retries_after_goaway(client, upstream):
 
 
 def test_stream_errors_affect_one_stream(client, upstream):
-    held = client.request('/held')
+    delayed = client.request('/delayed')
     wait_for(lambda: upstream.waiting, 'the request')
     assert client.fetch('/reset').status == 502
     assert client.fetch('/short').reset == http2.INTERNAL_ERROR
     assert client.fetch('/malformed').status == 502
     upstream.faults.clear() # hyper-h2 regards the client's RST_STREAM as one of a stream that it has not opened
     with upstream.peers[0].lock:
-        upstream.waiting[0].respond(200, [], b'held')
+        upstream.waiting[0].respond(200, [], b'delayed')
         upstream.peers[0].flush()
-    assert client.wait(held).body == b'held' and upstream.connections == 1
+    assert client.wait(delayed).body == b'delayed' and upstream.connections == 1
 
 
 def test_reset_codes_of_requests_are_forwarded(client):
@@ -225,7 +225,7 @@ def test_a_field_that_is_too_long_fails_its_response_only(client, upstream):
 
 
 def test_lost_connection_fails_its_streams(client, upstream):
-    streams = [client.request('/held'), client.request('/held')]
+    streams = [client.request('/delayed'), client.request('/delayed')]
     wait_for(lambda: len(upstream.waiting) == 2, 'the requests')
     upstream.peers[0].sock.shutdown(2)
     assert [answer.status for answer in client.wait(*streams)] == [502, 502]
@@ -242,15 +242,15 @@ def test_client_reset_is_forwarded(client, upstream):
 
 
 def test_proxy_read_timeout_resets_the_stream(serve, upstream):
-    client = http2.connect(serve({'/': to(upstream, proxy_read_timeout='100ms'), '/held': to(upstream)}), 'plain', TIMEOUT)
-    held = client.request('/held')
+    client = http2.connect(serve({'/': to(upstream, proxy_read_timeout='100ms'), '/delayed': to(upstream)}), 'plain', TIMEOUT)
+    delayed = client.request('/delayed')
     wait_for(lambda: upstream.waiting, 'the request')
     assert client.fetch('/never').status == 504
     wait_for(lambda: upstream.last().reset_code == http2.CANCEL, 'the cancellation')
     with upstream.peers[0].lock:
         upstream.waiting[0].respond(200)
         upstream.peers[0].flush()
-    assert client.wait(held).status == 200 and upstream.connections == 1
+    assert client.wait(delayed).status == 200 and upstream.connections == 1
     client.close()
 
 
@@ -375,14 +375,14 @@ def test_quit_completes_open_streams(loop, tmp_path, upstream):
     idle, client = http2.connect(port, 'plain', TIMEOUT), http2.connect(port, 'plain', TIMEOUT)
     assert idle.fetch('/a').status == 200
     idle.close()
-    stream = client.request('/held')
+    stream = client.request('/delayed')
     wait_for(lambda: upstream.waiting, 'the request')
     server.process.send_signal(signal.SIGQUIT)
     client.until(lambda: client.goaway)
     with upstream.peers[0].lock:
-        upstream.waiting[0].respond(200, [], b'held')
+        upstream.waiting[0].respond(200, [], b'delayed')
         upstream.peers[0].flush()
-    assert client.wait(stream).body == b'held'
+    assert client.wait(stream).body == b'delayed'
     client.to_end().close()
     assert server.process.wait(TIMEOUT) == 0
     server.stop(check=False)

@@ -69,7 +69,7 @@ def silent(stream):
 def never_closes(stream):
     """Responds and never closes its side."""
     stream.recv(1)
-    stream.sendall(b'held')
+    stream.sendall(b'pong')
     threading.Event().wait(60)
 
 
@@ -149,7 +149,7 @@ def upstreams(base, certificate):
 
 def launch_streams(loop, new_directory, certificate, upstreams):
     folder = new_directory()
-    ports = {name: server_kit.free_port() for name in (*upstreams, 'group', 'dead', 'tls', 'quiet', 'whole', 'preread', 'hurried', 'paced', 'paced_tls', 'told', 'held', 'http')}
+    ports = {name: server_kit.free_port() for name in (*upstreams, 'group', 'dead', 'tls', 'quiet', 'whole', 'preread', 'hurried', 'paced', 'paced_tls', 'told', 'no_half_close', 'http')}
     paths = {'to-unix': str(folder / 'listen.sock')}
     closed = f'127.0.0.1:{server_kit.free_port()}'
     servers = [{'listen': f'127.0.0.1:{ports[name]}', 'proxy_pass': one.address} for name, one in upstreams.items()]
@@ -175,7 +175,7 @@ def launch_streams(loop, new_directory, certificate, upstreams):
         {'listen': f'127.0.0.1:{ports["hurried"]}', 'ssl_preread': 'on', 'preread_timeout': '300ms', 'preread_buffer_size': '512',
          'proxy_pass': upstreams['echo'].address},
         {'listen': f'127.0.0.1:{ports["told"]}', 'ssl_preread': 'on', 'return': f'{"x" * 30000} $ssl_preread_server_name\n'},
-        {'listen': f'127.0.0.1:{ports["held"]}', 'proxy_pass': upstreams['never_closes'].address, 'proxy_half_close': 'off'},
+        {'listen': f'127.0.0.1:{ports["no_half_close"]}', 'proxy_pass': upstreams['never_closes'].address, 'proxy_half_close': 'off'},
     ]
     made = server_kit.Server(folder, [{'listen': f'127.0.0.1:{ports["http"]}', 'return': '200 ok'}], loop=loop, main={'stream': {
         'upstream': {'group': {'server': [f'{closed} max_fails=0', upstreams['echo'].address]}},
@@ -266,9 +266,9 @@ def test_open_server_side_does_not_delay_quit(streams, new_directory, certificat
     made = launch_streams(streams.loop, new_directory, certificate, upstreams)
     wait_for(made.server.workers, 'a worker serves')
     for _ in range(4):
-        stream = made.connect('held')
+        stream = made.connect('no_half_close')
         stream.sendall(b'x')
-        assert stream.recv(4) == b'held'
+        assert stream.recv(4) == b'pong'
         stream.close()
     made.server.stop(signal.SIGQUIT)
     assert 'did not end' not in made.server.errors()

@@ -57,14 +57,14 @@ def limited(request, new_directory):
     upstreams.listener.close()
 
 
-def hold(limited, name, count):
-    held = [limited.connect(name) for _ in range(count)]
-    assert all(limited.serves(stream) for stream in held)
-    return held
+def open_connections(limited, name, count):
+    connections = [limited.connect(name) for _ in range(count)]
+    assert all(limited.serves(stream) for stream in connections)
+    return connections
 
 
 def test_limit_conn_refuses_excess_connections(limited):
-    first, second = hold(limited, 'two', 2)
+    first, second = open_connections(limited, 'two', 2)
     assert not limited.is_accepted('two')
     assert 'limiting connections by zone "addr"' in limited.server.errors()
     assert 'rejected with 503 by module limit_conn' in limited.server.errors()
@@ -77,35 +77,35 @@ def test_limit_conn_refuses_excess_connections(limited):
 
 
 def hold_or_none(limited):
-    held = [limited.connect('two') for _ in range(2)]
-    if all(limited.serves(stream) for stream in held):
-        return held
-    for stream in held:
+    connections = [limited.connect('two') for _ in range(2)]
+    if all(limited.serves(stream) for stream in connections):
+        return connections
+    for stream in connections:
         stream.close()
     return None
 
 
 def test_limit_conn_zones_and_keys(limited):
-    held = hold(limited, 'own', 1)
+    connections = open_connections(limited, 'own', 1)
     assert not limited.is_accepted('own')
-    held += hold(limited, 'dry', 3)
+    connections += open_connections(limited, 'dry', 3)
     assert 'limiting connections, dry run by zone "keyed"' in limited.server.errors()
     with limited.connect('text') as stream:
         assert stream.recv(100) == b'hello'
     wait_for(lambda: limited.connect('text').recv(100) == b'hello', 'the text again')
-    for stream in held:
+    for stream in connections:
         stream.close()
 
 
 def test_killed_worker_releases_its_counts(limited):
-    held = hold(limited, 'two', 2)
+    connections = open_connections(limited, 'two', 2)
     assert not limited.is_accepted('two')
     for worker in limited.server.workers():
         os.kill(worker, signal.SIGKILL)
     wait_for(lambda: limited.server.errors().count('exited on signal 9') == 2, 'both workers are dead')
     wait_for(lambda: len(limited.server.workers()) == 2, 'their successors')
     wait_for(lambda: limited.is_accepted('two'), 'places are free')
-    for stream in held:
+    for stream in connections:
         stream.close()
 
 

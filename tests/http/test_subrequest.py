@@ -295,10 +295,10 @@ def test_pending_mirrors_are_limited(launch, loop):
         client = served.connect()
         for _ in range(600):
             assert client.get('/one.txt').body == b'one\n'
-        held = accepted(holder)
-        assert len(held) == 512
+        copies = accepted(holder)
+        assert len(copies) == 512
         assert 'mirror: the subrequest failed' in served.server.errors()
-        for copy in held:
+        for copy in copies:
             copy.close()
         wait_for(lambda: client.get('/one.txt').body == b'one\n' and accepted(holder), 'another copy')
         client.close()

@@ -224,7 +224,7 @@ static int turn_connect(struct loop *loop, struct op *op)
 {
     struct fake *fake = socket_of(loop, op->fd);
 
-    return fake->connect_held ? NOT_YET : fake->connect_result;
+    return fake->connect_delayed ? NOT_YET : fake->connect_result;
 }
 
 static int turn_read(struct op *op)

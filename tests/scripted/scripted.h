@@ -43,7 +43,7 @@ void scripted_give_room(struct loop *loop, int fd, size_t room);
 /* The next op of `verb` on fd ends with `error` (negative) or, for OP_CONNECT and OP_POLL, with that result. */
 void scripted_fail(struct loop *loop, int fd, enum op_verb verb, int error);
 /* A connect on fd stays pending until this is called with its result. */
-void scripted_hold_connect(struct loop *loop, int fd);
+void scripted_delay_connect(struct loop *loop, int fd);
 void scripted_connected(struct loop *loop, int fd, int result);
 /* Adds a connection to a listening socket; returns the number that the accept will return. */
 int scripted_add_connection(struct loop *loop, int listener);

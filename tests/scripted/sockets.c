@@ -155,16 +155,16 @@ void scripted_fail(struct loop *loop, int fd, enum op_verb verb, int error)
     fake->failure_count++;
 }
 
-void scripted_hold_connect(struct loop *loop, int fd)
+void scripted_delay_connect(struct loop *loop, int fd)
 {
-    socket_of(loop, fd)->connect_held = true;
+    socket_of(loop, fd)->connect_delayed = true;
 }
 
 void scripted_connected(struct loop *loop, int fd, int result)
 {
     struct fake *fake = socket_of(loop, fd);
 
-    fake->connect_held = false;
+    fake->connect_delayed = false;
     fake->connect_result = result;
 }
 

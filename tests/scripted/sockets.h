@@ -23,7 +23,7 @@ struct fake {
     bool reset;
     bool reset_reported;
     bool closed;
-    bool connect_held;
+    bool connect_delayed;
     int connect_result;
     int arrived[ARRIVED_MAX];       /* the last one is accepted first */
     int arrived_count;

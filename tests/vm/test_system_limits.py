@@ -27,14 +27,14 @@ def limit_open_files():
     limit(None)
 
 
-def hold(port, count):
+def send_incomplete_requests(port, count):
     """Connections in the middle of a request."""
-    held = []
+    connections = []
     for _ in range(count):
         with contextlib.suppress(OSError):
-            held.append(socket.create_connection(('127.0.0.1', port), timeout=5 * server_kit.PATIENCE))
-            held[-1].sendall(b'GET /1k HTTP/1.1\r\n')
-    return held
+            connections.append(socket.create_connection(('127.0.0.1', port), timeout=5 * server_kit.PATIENCE))
+            connections[-1].sendall(b'GET /1k HTTP/1.1\r\n')
+    return connections
 
 
 def test_a_full_table_of_open_files(www, tmp_path, loop, limit_open_files):
@@ -48,13 +48,13 @@ def test_a_full_table_of_open_files(www, tmp_path, loop, limit_open_files):
         wait_for(lambda: ' runs, ' in server.errors() and serves(port, '/1k'), 'every worker is ready')
         workers = set(server.workers())
         limit_open_files(64)                        # the connections of root, both ends of which count, may exceed the limit
-        held = hold(port, 100)
+        connections = send_incomplete_requests(port, 100)
         load = Answers(lambda: http1.connect(port, timeout=2 * server_kit.PATIENCE), ['/1k'])
         wait_for(lambda: 'Too many open files in system' in server.errors(), 'no file can be opened')
         time.sleep(5)
         limit_open_files(None)
         load.stop()
-        for one in held:
+        for one in connections:
             one.close()
         wait_for(lambda: all(serves(port, '/1k') for _ in range(20)), 'it serves again')
         assert_one_line_per_second(server.errors())

@@ -120,7 +120,7 @@ static unsigned check_records(size_t at, size_t small)
     return count;
 }
 
-static void check_no_output_held(void)
+static void check_output_is_empty(void)
 {
     ck_assert(wire_drained(&kit.wire));
     ck_assert_uint_eq(kit.shared.output_bytes, 0);
@@ -145,9 +145,9 @@ START_TEST(small_records_first_then_full)
     ck_assert_uint_ge(count,
                       SMALL_RECORD_BYTES / SMALL_RECORD_PLAINTEXT +
                       (length - SMALL_RECORD_BYTES) / LIMIT_RECORD_PLAINTEXT);
-    check_no_output_held();
+    check_output_is_empty();
     check_records(fetch(fd, length), 0); /* after so many bytes the records are full */
-    check_no_output_held();
+    check_output_is_empty();
     close_wire(fd);
 }
 END_TEST
@@ -158,7 +158,7 @@ START_TEST(full_records_with_small_records_off)
 
     open_wire(_i, false);
     check_records(fetch(fd, 300000), 0);
-    check_no_output_held();
+    check_output_is_empty();
     close_wire(fd);
 }
 END_TEST
@@ -173,7 +173,7 @@ START_TEST(small_records_after_an_idle_period)
     check_records(fetch(fd, 200000), 0);
     kit.wire.sealed_ms -= SMALL_RECORD_REST_MS; /* simulates an idle period */
     check_records(fetch(fd, 200000), SMALL_RECORD_BYTES);
-    check_no_output_held();
+    check_output_is_empty();
     close_wire(fd);
 }
 END_TEST
@@ -189,7 +189,7 @@ START_TEST(small_response_is_one_record)
     for (int i = 0; i < 20; i++) {
         ck_assert_uint_eq(check_records(fetch(fd, 1024), SMALL_RECORD_BYTES), 1);
         ck_assert_uint_eq(sends, calls_send() ? 1 : 0);
-        check_no_output_held();
+        check_output_is_empty();
     }
     ck_assert_uint_eq(kit.wire.sent_since_idle, stretch + 20 * 1028);
     check_records(fetch(fd, 200000), SMALL_RECORD_BYTES - stretch - 20 * 1028);
@@ -231,7 +231,7 @@ START_TEST(two_blocks_per_send)
             ck_assert_uint_eq(sends, rows[i].sends);
         else
             ck_assert_uint_le(sends, rows[i].sends);
-        check_no_output_held();
+        check_output_is_empty();
     }
     close_wire(fd);
 }

@@ -11,14 +11,14 @@
 
 #include <errno.h>
 
-static void hold_cache_entry(void *held)
+static void hold_cache_entry(void *resource)
 {
-    cache_entry_ref(held);
+    cache_entry_ref(resource);
 }
 
-static void release_cache_entry(void *held)
+static void release_cache_entry(void *resource)
 {
-    cache_entry_unref(held);
+    cache_entry_unref(resource);
 }
 
 int64_t cached_age(const struct cached *cached, const struct stored_metadata *metadata)

@@ -168,7 +168,7 @@ static void slice_closed(struct body *body)
     release_child(s);
 }
 
-static struct body *slice_span(struct arena *arena, void *held, uint64_t at, uint64_t length)
+static struct body *slice_span(struct arena *arena, void *resource, uint64_t at, uint64_t length)
 {
     static const struct body_ops ops = {.next = slice_next, .close = slice_closed};
     struct slice_body *own = arena_zalloc(arena, 1, sizeof(*own));
@@ -176,7 +176,7 @@ static struct body *slice_span(struct arena *arena, void *held, uint64_t at, uin
     if (!own)
         return NULL;
     *own = (struct slice_body){
-        .body = {.ops = &ops, .length = length}, .slicing = held, .at = at, .left = length};
+        .body = {.ops = &ops, .length = length}, .slicing = resource, .at = at, .left = length};
     return &own->body;
 }
 

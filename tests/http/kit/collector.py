@@ -21,7 +21,7 @@ def value_of(value):
 
 
 class Collector:
-    """Listens on 127.0.0.1. `statuses` are those of the next responses, then 200; while `open` is not set, responses are held."""
+    """Listens on 127.0.0.1. `statuses` are those of the next responses, then 200; while `open` is not set, responses are delayed."""
 
     def __init__(self, port=0):
         collector = self

@@ -253,12 +253,12 @@ def descriptors_without_files(pid):
 def idle_descriptors(pid):
     """The descriptors of an idle process, once they have not changed for a second: the last connections of the previous test need time to
     end."""
-    held, since = descriptors_without_files(pid), time.monotonic()
+    found, since = descriptors_without_files(pid), time.monotonic()
     while time.monotonic() < since + 1:
         time.sleep(0.1)
-        if descriptors_without_files(pid) != held:
-            held, since = descriptors_without_files(pid), time.monotonic()
-    return held
+        if descriptors_without_files(pid) != found:
+            found, since = descriptors_without_files(pid), time.monotonic()
+    return found
 
 
 def wait_for_descriptors(pid, before):
@@ -274,15 +274,15 @@ def check_for_leaks(server, port, secure, folder, count, threads, body=BODY, par
     grow in one part that has more concurrent requests than those before it. A leak grows in every part, so the smallest growth is
     compared with the limit."""
     pid, = server.workers()
-    held = idle_descriptors(pid)
+    expected = idle_descriptors(pid)
     run_mix(port, secure, folder, min(count, threads * 100), threads, body)
-    held['anon_inode'] = descriptors(pid)['anon_inode']        # the warm-up has started the helper threads
-    assert wait_for_descriptors(pid, held) == held
+    expected['anon_inode'] = descriptors(pid)['anon_inode']        # the warm-up has started the helper threads
+    assert wait_for_descriptors(pid, expected) == expected
     files, memory = len(descriptors(pid)), [memory_kib(pid)]
     for _ in range(parts):
         ended = run_mix(port, secure, folder, count // parts, threads, body)
         assert sum(ended.values()) == count // parts // threads * threads and len(ended) == len(DisconnectingClients.ENDINGS), ended
-        assert wait_for_descriptors(pid, held) == held, 'all sockets, pipes and other descriptors are closed'
+        assert wait_for_descriptors(pid, expected) == expected, 'all sockets, pipes and other descriptors are closed'
         memory.append(memory_kib(pid))
     assert len(descriptors(pid)) <= files, descriptors(pid)
     if memory[0] is not None:

@@ -14,9 +14,9 @@ static void wake(void *owner)
     woken++;
 }
 
-static void release(void *held)
+static void release(void *resource)
 {
-    ck_assert_ptr_eq(held, &released);
+    ck_assert_ptr_eq(resource, &released);
     released++;
 }
 

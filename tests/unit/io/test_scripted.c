@@ -104,7 +104,7 @@ START_TEST(scripted_resets_and_failures_end_the_ops)
     loop_connect(&loop, &probe.op, 77, NULL, 0);
     scripted_settle(&loop, 9);
     ck_assert_int_eq(probe.result, -ECONNREFUSED);
-    scripted_hold_connect(&loop, 78);
+    scripted_delay_connect(&loop, 78);
     loop_connect(&loop, &probe.op, 78, NULL, 0);
     scripted_settle(&loop, 9);
     ck_assert(!op_idle(&probe.op));

@@ -224,10 +224,10 @@ START_TEST(contexts_are_reused_across_connections)
         ssize_t length = seal(few, &keys[i], &contexts[i], 23, text, (size_t)round, into);
         ck_assert_int_eq(length, seal(own[i], &copies[i], &own_slots[i], 23, text, (size_t)round, other));
         ck_assert_mem_eq(into, other, (size_t)length);
-        int held = 0;
+        int live = 0;
         for (int j = 0; j < CONNECTIONS; j++)
-            held += contexts[j] != NULL;
-        ck_assert_int_le(held, _i ? _i : 1);
+            live += contexts[j] != NULL;
+        ck_assert_int_le(live, _i ? _i : 1);
         if (round % 11 == 0)
             record_release(few, &contexts[i]);
         if (round == 100)
@@ -294,7 +294,7 @@ START_TEST(the_memory_of_keys_is_limited)
     struct cipher_context_cache *cache = cipher_context_cache_create(CONNECTIONS, &choice);
     static struct cipher_context *contexts[CONNECTIONS];
     struct aead *aead = aead_open((enum aead_kind)choice.kind[RECORD_AES_128_GCM]);
-    size_t held = 0;
+    size_t live = 0;
 
     for (int i = 0; i < CONNECTIONS; i++) {
         struct record_key key = make_key(RECORD_TLS_1_3, RECORD_AES_128_GCM, (uint8_t)i);
@@ -302,9 +302,9 @@ START_TEST(the_memory_of_keys_is_limited)
         ck_assert_int_gt(seal(cache, &key, &contexts[i], 23, "a", 1, into), 0);
     }
     for (int i = 0; i < CONNECTIONS; i++)
-        held += contexts[i] != NULL;
-    ck_assert_uint_le(held * aead->key_size, LIMIT_CIPHER_BYTES);
-    ck_assert_uint_ge(held, LIMIT_CIPHERS_LIVE / 4);
+        live += contexts[i] != NULL;
+    ck_assert_uint_le(live * aead->key_size, LIMIT_CIPHER_BYTES);
+    ck_assert_uint_ge(live, LIMIT_CIPHERS_LIVE / 4);
     aead_close(aead);
     cipher_context_cache_destroy(cache);
 }

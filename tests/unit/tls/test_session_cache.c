@@ -138,7 +138,7 @@ START_TEST(oldest_session_is_replaced)
 
     open_cache(SESSION_CACHE_MIN + (size_t)_i * 8);
     for (unsigned number = 1; number < 3000; number++) {
-        size_t held = 0;
+        size_t stored_bytes = 0;
         char word[16];
 
         insert_session(number, 20 + number * 37 % 1500, 0, 1000);
@@ -156,9 +156,9 @@ START_TEST(oldest_session_is_replaced)
             bool there = session_is_found(i, 20 + i * 37 % 1500, 0);
 
             ck_assert(there || (i + 3) % 50 == 7);
-            held += there ? 20 + i * 37 % 1500 : 0;
+            stored_bytes += there ? 20 + i * 37 % 1500 : 0;
         }
-        ck_assert_uint_gt(held, SESSION_CACHE_MIN / 3);
+        ck_assert_uint_gt(stored_bytes, SESSION_CACHE_MIN / 3);
     }
     session_cache_destroy(cache);
 }

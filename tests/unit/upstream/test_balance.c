@@ -237,7 +237,7 @@ static struct upstream_connection *open_connection(char *out_server)
     *out_server = peer ? peer->name[7] : '-';
     if (peer) {
         ck_assert_int_eq(upstream_connect(peer, &plain, &no_events, NULL, 0, false, &connection), 0);
-        scripted_hold_connect(&loop, connection->fd);
+        scripted_delay_connect(&loop, connection->fd);
     }
     return connection;
 }

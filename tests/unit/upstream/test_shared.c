@@ -176,7 +176,7 @@ static int connect_to(struct upstream_peer *peer, struct upstream_connection **o
     int error = upstream_connect(peer, &plain, &no_events, NULL, 0, false, out);
 
     if (error == 0)
-        scripted_hold_connect(&loop, (*out)->fd);
+        scripted_delay_connect(&loop, (*out)->fd);
     return error;
 }
 
@@ -384,20 +384,20 @@ START_TEST(unused_targets_are_replaced)
 {
     struct upstream_connection *connection;
     struct upstream_choice choice = {0};
-    struct upstream_group *held;
+    struct upstream_group *target;
     char text[32];
     int error = 0;
 
     open_servers(BALANCE_ROUND_ROBIN, 1);
     open_pools();
-    held = upstream_pool_target(pools[0], STR("10.1.0.1"), 80, &error);
-    ck_assert_int_eq(connect_to(upstream_choose(held, &choice, &error), &connection), 0);
+    target = upstream_pool_target(pools[0], STR("10.1.0.1"), 80, &error);
+    ck_assert_int_eq(connect_to(upstream_choose(target, &choice, &error), &connection), 0);
     for (int i = 0; i < LIMIT_UPSTREAM_TARGETS + 50; i++) {
         advance_clock(1);
         snprintf(text, sizeof(text), "10.2.%d.%d", i / 250, i % 250);
         ck_assert_ptr_nonnull(upstream_pool_target(pools[0], str_from(text), 80, &error));
     }
-    ck_assert_ptr_eq(upstream_pool_target(pools[0], STR("10.1.0.1"), 80, &error), held); /* still in use */
+    ck_assert_ptr_eq(upstream_pool_target(pools[0], STR("10.1.0.1"), 80, &error), target); /* still in use */
     upstream_discard(connection);
     close_pools();
 }
