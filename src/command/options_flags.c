@@ -88,7 +88,7 @@ static int check_signal(struct parse *parse)
 }
 
 /* The value of a text flag is the rest of the word or the next word. */
-static int take_flag_value(struct parse *parse, const struct flag *flag, const char *rest)
+static int parse_flag_value(struct parse *parse, const struct flag *flag, const char *rest)
 {
     const char *value = rest;
 
@@ -114,7 +114,7 @@ int options_flags(struct parse *parse, const char *letters)
             return options_fail(parse, "invalid option: \"-%c\"", *letters);
         switch (flag->kind) {
         case FLAG_TEXT:
-            return take_flag_value(parse, flag, letters + 1);
+            return parse_flag_value(parse, flag, letters + 1);
         case FLAG_SWITCH:
             *(bool *)((char *)parse->options + flag->offset) = true;
             break;

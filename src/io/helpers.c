@@ -61,7 +61,7 @@ static void return_op(struct helpers *helpers, struct op *op)
 }
 
 /* Removes the returned ops, in the order of their return. */
-static void take_returned(struct helpers *helpers, struct list *out)
+static void collect_returned(struct helpers *helpers, struct list *out)
 {
     struct list *link = atomic_exchange_explicit(&helpers->returned, NULL, memory_order_acquire);
 
@@ -162,7 +162,7 @@ static void returned_ready(struct op *wake, int result)
         return;
     if (read(helpers->eventfd, &count, sizeof(count)) < 0)
         count = 0; /* read first: an op returned later writes the eventfd again */
-    take_returned(helpers, &all);
+    collect_returned(helpers, &all);
     while ((link = list_pop(&all)) != NULL)
         op_returned(helpers->loop, container_of(link, struct op, link));
     watch_returned(helpers);

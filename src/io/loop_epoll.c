@@ -278,7 +278,7 @@ static void epoll_cancel(struct loop *loop, struct op *op)
     loop_finish(loop, op, -ECANCELED);
 }
 
-static struct op *take_op(struct op **place)
+static struct op *detach_op(struct op **place)
 {
     struct op *op = *place;
 
@@ -297,7 +297,7 @@ static void resume_op(struct loop *loop, struct op *op)
 
 static void wake_reader(struct loop *loop, struct slot *slot)
 {
-    struct op *op = take_op(&slot->reader);
+    struct op *op = detach_op(&slot->reader);
 
     if (!op)
         return;
@@ -319,7 +319,7 @@ static void wake_poll(struct loop *loop, struct slot *slot, unsigned events)
 {
     events &= slot->poll->poll_events | EPOLLERR | EPOLLHUP;
     if (events)
-        loop_finish(loop, take_op(&slot->poll), (int)events);
+        loop_finish(loop, detach_op(&slot->poll), (int)events);
 }
 
 /* Wakes the ops that wait for an event. wake_reader may move the slots (slots_grow): `slot` is not used after it. */
@@ -340,7 +340,7 @@ static void dispatch_event(struct loop *loop, const struct epoll_event *event)
         slot->readable = true;
     if (slot->poll)
         wake_poll(loop, slot, events);
-    writer = events & (EPOLLOUT | EPOLLERR | EPOLLHUP) ? take_op(&slot->writer) : NULL;
+    writer = events & (EPOLLOUT | EPOLLERR | EPOLLHUP) ? detach_op(&slot->writer) : NULL;
     if (slot->readable)
         wake_reader(loop, slot);
     if (writer)

@@ -32,7 +32,7 @@ static int next_descriptor(struct str *text)
     return fd > STDERR_FILENO && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 ? fd : -1;
 }
 
-static struct listen_fds *take_sockets(struct str text, struct log *log)
+static struct listen_fds *parse_inherited_sockets(struct str text, struct log *log)
 {
     int slots = next_number(&text);
     size_t count = 0, max = text.length / 2 + 1;
@@ -66,7 +66,7 @@ struct listen_fds *upgrade_inherit(struct upgrade *upgrade, struct log *log)
     upgrade->predecessor = predecessor;
     upgrade->ready_fd = next_descriptor(&text);
     upgrade->state_fd = next_descriptor(&text);
-    passed = take_sockets(text, log);
+    passed = parse_inherited_sockets(text, log);
     unsetenv(UPGRADE_VARIABLE);
     return passed;
 }

@@ -143,8 +143,8 @@ static int check_head(struct top_fetch *fetch)
     return 0;
 }
 
-/* One item of the response. Returns 1: complete; 0: more bytes are needed or `step` is only a part; -errno. */
-static int take_step(struct top_fetch *fetch, enum h1_reply_step step, struct str part)
+/* Applies one item of the response. Returns 1: complete; 0: more bytes are needed or `step` is only a part; -errno. */
+static int apply_step(struct top_fetch *fetch, enum h1_reply_step step, struct str part)
 {
     switch (step) {
     case REPLY_MORE:
@@ -169,8 +169,8 @@ static int take_step(struct top_fetch *fetch, enum h1_reply_step step, struct st
     return fail_as(fetch, "read the response of", -ENOMEM);
 }
 
-/* Takes all items that `in` completes. */
-static int take_bytes(struct top_fetch *fetch, struct str in)
+/* Parses `in` and applies all items that it completes. */
+static int parse_bytes(struct top_fetch *fetch, struct str in)
 {
     enum h1_reply_step step;
     int result;
@@ -179,7 +179,7 @@ static int take_bytes(struct top_fetch *fetch, struct str in)
         struct str part = {NULL, 0};
 
         step = h1_reply_read(&fetch->reply, &in, &part);
-        result = take_step(fetch, step, part);
+        result = apply_step(fetch, step, part);
     } while (result == 0 && step != REPLY_MORE);
     return result;
 }
@@ -192,8 +192,8 @@ static int receive(struct top_fetch *fetch)
     if (got < 0)
         return errno == EAGAIN || errno == EINTR ? 0 : fail_as(fetch, "read the response of", -errno);
     if (got == 0)
-        return take_step(fetch, h1_reply_ended(&fetch->reply, false), STR(""));
-    return take_bytes(fetch, str_of(bytes, (size_t)got));
+        return apply_step(fetch, h1_reply_ended(&fetch->reply, false), STR(""));
+    return parse_bytes(fetch, str_of(bytes, (size_t)got));
 }
 
 int top_fetch_continue(struct top_fetch *fetch, uint64_t now_us)

@@ -31,7 +31,7 @@ const struct top_sample *top_monitor_sample(const struct top_monitor *monitor)
 }
 
 /* Parses the page in place of the older sample. Returns 0 or -errno. */
-static int take_page(struct top_monitor *monitor, uint64_t now_us)
+static int parse_page(struct top_monitor *monitor, uint64_t now_us)
 {
     unsigned place = monitor->readings > 0 ? !monitor->latest : 0;
     struct top_sample *sample = &monitor->samples[place];
@@ -60,7 +60,7 @@ bool top_monitor_continue(struct top_monitor *monitor, uint64_t now_us)
     if (result == 0)
         return false;
     if (result > 0) {
-        result = take_page(monitor, now_us);
+        result = parse_page(monitor, now_us);
         snprintf(monitor->fault, sizeof(monitor->fault), "%s", result < 0 ? top_sample_fault(result) : "");
     } else {
         memcpy(monitor->fault, monitor->fetch.fault, sizeof(monitor->fault));

@@ -25,7 +25,7 @@ static void pipe_destroy(struct pipe *pipe)
     free(pipe);
 }
 
-static struct pipe *take_free_pipe(struct pipe_pool *pool)
+static struct pipe *pop_idle_pipe(struct pipe_pool *pool)
 {
     struct list *link = list_pop(&pool->idle);
 
@@ -39,7 +39,7 @@ void pipe_pool_finish(struct pipe_pool *pool)
 {
     struct pipe *pipe;
 
-    while (pool->loop && (pipe = take_free_pipe(pool)) != NULL)
+    while (pool->loop && (pipe = pop_idle_pipe(pool)) != NULL)
         pipe_destroy(pipe);
 }
 
@@ -70,7 +70,7 @@ static struct pipe *pipe_create(struct pipe_pool *pool)
 
 struct pipe *pipe_pool_get(struct pipe_pool *pool)
 {
-    struct pipe *pipe = take_free_pipe(pool);
+    struct pipe *pipe = pop_idle_pipe(pool);
 
     if (!pipe)
         pipe = pipe_create(pool);

@@ -78,7 +78,7 @@ static void split_records(struct str records, size_t size, struct buffer *into)
     }
 }
 
-static void take_output(struct tls_client *client, struct buffer *to_send)
+static void move_output(struct tls_client *client, struct buffer *to_send)
 {
     char *bytes;
     long length = BIO_get_mem_data(client->out, &bytes);
@@ -116,5 +116,5 @@ void tls_client_advance(struct tls_client *client, struct str received, struct b
         while (SSL_read_ex(client->ssl, bytes, sizeof(bytes), &length) == 1)
             append_bytes(plain, bytes, length);
     }
-    take_output(client, to_send);
+    move_output(client, to_send);
 }

@@ -59,22 +59,22 @@ def send_slowly(served, transport, target, seconds):
     return b'', time.monotonic() - began
 
 
-def take_slowly(served, transport, rate, seconds):
+def receive_slowly(served, transport, rate, seconds):
     """Receives `rate` bytes per second for `seconds`, then the rest; returns the number of bytes."""
-    began, taken = time.monotonic(), 0
+    began, received = time.monotonic(), 0
     with connect(served, transport) as stream:
         stream.sendall(b'GET /patience.bin HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
         try:
             while time.monotonic() - began < seconds:
-                taken += len(stream.recv(rate // 2))
+                received += len(stream.recv(rate // 2))
                 time.sleep(0.5)
             while True:
                 piece = stream.recv(1 << 20)
-                taken += len(piece)
+                received += len(piece)
                 if not piece:
-                    return taken
+                    return received
         except OSError:
-            return taken
+            return received
 
 
 def widen_slowly(served, transport, increment, seconds):
@@ -99,8 +99,8 @@ def test_client_min_rate_closes_only_slower_clients(servers):
     with concurrent.futures.ThreadPoolExecutor(6 * len(sides)) as pool:
         refused = [pool.submit(send_slowly, *side, '/to', LONG) for side in sides]
         allowed = [pool.submit(send_slowly, *side, '/any/', LONG) for side in sides]
-        cut = [pool.submit(take_slowly, *side, 20, LONG) for side in sides]
-        whole = [pool.submit(take_slowly, *side, 4000, LONG) for side in sides]
+        slow = [pool.submit(receive_slowly, *side, 20, LONG) for side in sides]
+        whole = [pool.submit(receive_slowly, *side, 4000, LONG) for side in sides]
         reset = [pool.submit(widen_slowly, *side, 100, LONG) for side in sides]
         widened = [pool.submit(widen_slowly, *side, 4000, LONG) for side in sides]
         for one in refused:
@@ -108,7 +108,7 @@ def test_client_min_rate_closes_only_slower_clients(servers):
             assert answer.startswith(b'HTTP/1.1 408 ') and took >= 29
         for one in allowed:
             assert one.result()[0] == b''
-        for one in cut:
+        for one in slow:
             assert one.result() < SIZE
         for one in whole:
             assert one.result() > SIZE

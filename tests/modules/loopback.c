@@ -286,7 +286,7 @@ static bool read_more(struct loopback *loopback, int fd)
     return length == 0 || (length < 0 && errno == ECONNRESET);
 }
 
-static void take_apart(struct loopback *loopback)
+static void split_response(struct loopback *loopback)
 {
     struct str text = buffer_str(&loopback->text);
     ssize_t end = str_search(text, STR("\r\n\r\n"));
@@ -323,7 +323,7 @@ void loopback_request_raw(struct loopback *loopback, struct str bytes)
     }
     close(fd);
     loopback_turn(loopback, 1);
-    take_apart(loopback);
+    split_response(loopback);
 }
 
 static void make_head(struct buffer *bytes, const char *head)

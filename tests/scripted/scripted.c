@@ -105,7 +105,7 @@ static int send_error(struct fake *fake)
     return error;
 }
 
-static void take_sent(struct fake *fake, struct str bytes)
+static void record_sent(struct fake *fake, struct str bytes)
 {
     if (buffer_append(&fake->sent, bytes) < 0)
         abort();
@@ -132,7 +132,7 @@ static int turn_send(struct loop *loop, struct op *op)
         skip -= skip < part.length ? skip : part.length;
         share -= rest.length;
         op->send.progress += rest.length;
-        take_sent(fake, rest);
+        record_sent(fake, rest);
     }
     return op->send.progress == total ? (int)total : NOT_YET;
 }
@@ -153,7 +153,7 @@ static int turn_sendfile(struct loop *loop, struct op *op)
             return -errno;
         if (count == 0)
             return (int)op->file.progress;
-        take_sent(fake, str_of(bytes, (size_t)count));
+        record_sent(fake, str_of(bytes, (size_t)count));
         op->file.progress += (uint64_t)count;
         share -= (size_t)count;
     }
@@ -185,7 +185,7 @@ static int turn_splice(struct loop *loop, struct op *op)
             return NOT_YET;
         count = read(op->fd, bytes, want);
         if (count > 0)
-            take_sent(fake, str_of(bytes, (size_t)count));
+            record_sent(fake, str_of(bytes, (size_t)count));
     }
     if (count < 0)
         return errno == EAGAIN ? NOT_YET : -errno;

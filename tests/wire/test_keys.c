@@ -63,7 +63,7 @@ static size_t find_mark(const char *mark, size_t at)
 }
 
 /* Removes a mark from the received bytes. Returns false if there is none. */
-static bool take_mark(const char *mark)
+static bool remove_mark(const char *mark)
 {
     size_t at = find_mark(mark, 0);
 
@@ -112,7 +112,7 @@ START_TEST(rule_09_kernel_accepts_the_next_key)
         ck_assert_uint_lt(at, BODY - 100000); /* in the middle of the body */
         ck_assert_uint_eq(find_mark(SCRIPTED_MARK_KEY, 0), at + SCRIPTED_MARK);
         ck_assert_uint_eq(kernel.control_types[round], RECORD_HANDSHAKE);
-        ck_assert(take_mark(SCRIPTED_MARK_CONTROL) && take_mark(SCRIPTED_MARK_KEY));
+        ck_assert(remove_mark(SCRIPTED_MARK_CONTROL) && remove_mark(SCRIPTED_MARK_KEY));
     }
     ck_assert_mem_eq(kit.got, kit_pattern(), BODY);
     ck_assert_mem_eq(kernel.control, "\x18\0\0\1\0", 5);
@@ -259,7 +259,7 @@ START_TEST(rule_10_new_key_in_the_kernel)
     }
     ck_assert_uint_ge(keys, BODY / (RECORDS * 4096));
     ck_assert_uint_eq(kit.counters.rekeyings, keys);
-    while (take_mark(SCRIPTED_MARK_CONTROL) && take_mark(SCRIPTED_MARK_KEY))
+    while (remove_mark(SCRIPTED_MARK_CONTROL) && remove_mark(SCRIPTED_MARK_KEY))
         continue;
     ck_assert_uint_eq(kit.got_length, BODY);
     ck_assert_mem_eq(kit.got, kit_pattern(), BODY);

@@ -84,7 +84,7 @@ static enum h2_error continue_length(struct hpack_strings *strings, uint8_t byte
     return H2_NO_ERROR;
 }
 
-static enum h2_error take_byte(struct hpack_strings *strings, struct str byte, struct str *out)
+static enum h2_error decode_byte(struct hpack_strings *strings, struct str byte, struct str *out)
 {
     uint8_t value = (uint8_t)byte.data[0];
 
@@ -108,7 +108,7 @@ static enum h2_error take_byte(struct hpack_strings *strings, struct str byte, s
     return H2_NO_ERROR;
 }
 
-static struct str take_content(struct hpack_strings *strings, struct str *in)
+static struct str consume_content(struct hpack_strings *strings, struct str *in)
 {
     uint32_t *left = strings->state == CONTENT ? &strings->length : &strings->excess;
     struct str part = str_slice(*in, 0, *left);
@@ -129,11 +129,11 @@ enum h2_error hpack_strings_next(struct hpack_strings *strings, struct str *in, 
 
     *out = (struct str){NULL, 0};
     if (strings->state == CONTENT || strings->state == EXCESS) {
-        *out = take_content(strings, in);
+        *out = consume_content(strings, in);
         return H2_NO_ERROR;
     }
     *in = str_skip(*in, 1);
-    return take_byte(strings, byte, out);
+    return decode_byte(strings, byte, out);
 }
 
 bool hpack_strings_incomplete(const struct hpack_strings *strings)

@@ -88,7 +88,7 @@ static void discard_bytes(struct h2_session *h2, struct h2_stream *stream, uint3
         h2_body_release_stream(stream, bytes);
 }
 
-static void take_padding_length(struct h2_session *h2, struct h2_stream *stream, char byte)
+static void read_padding_length(struct h2_session *h2, struct h2_stream *stream, char byte)
 {
     h2->data_padded = false;
     h2->data_padding = (unsigned char)byte;
@@ -115,8 +115,8 @@ static void pass_on(struct h2_session *h2, struct h2_stream *stream, struct str 
         h2_stream_reset(stream, H2_NO_ERROR);
 }
 
-/* Takes payload, then padding. Returns the bytes taken. */
-static size_t take_payload(struct h2_session *h2, struct h2_stream *stream, struct str bytes)
+/* Consumes payload, then padding. Returns the number of bytes consumed. */
+static size_t consume_payload(struct h2_session *h2, struct h2_stream *stream, struct str bytes)
 {
     bool padding = h2->data_left == h2->data_padding;
     struct str part = str_slice(bytes, 0, padding ? h2->data_left : h2->data_left - h2->data_padding);
@@ -134,13 +134,13 @@ static size_t take_payload(struct h2_session *h2, struct h2_stream *stream, stru
 size_t h2_payload_received(struct h2_session *h2, struct str bytes)
 {
     struct h2_stream *stream = h2_stream_find(h2, h2->data_stream);
-    size_t taken = 1;
+    size_t consumed = 1;
 
     if (h2->data_padded)
-        take_padding_length(h2, stream, bytes.data[0]);
+        read_padding_length(h2, stream, bytes.data[0]);
     else
-        taken = take_payload(h2, stream, bytes);
+        consumed = consume_payload(h2, stream, bytes);
     if (h2->data_left == 0 && !h2_session_over(h2))
         end_frame(h2);
-    return taken;
+    return consumed;
 }

@@ -10,7 +10,7 @@ NOT_COMPARED = ('via', 'forwarded', 'x-forwarded-for', 'x-forwarded-proto', 'x-f
 class Echo(http.server.BaseHTTPRequestHandler):
     protocol_version = 'HTTP/1.1'
 
-    def take_body(self):
+    def read_body(self):
         if self.headers.get('Transfer-Encoding') != 'chunked':
             return self.rfile.read(int(self.headers.get('Content-Length', 0)))
         body = b''
@@ -21,7 +21,7 @@ class Echo(http.server.BaseHTTPRequestHandler):
         return body
 
     def answer(self):
-        body = self.take_body()
+        body = self.read_body()
         fields = sorted(f'{name.lower()}: {value}' for name, value in self.headers.items() if name.lower() not in NOT_COMPARED)
         text = '\n'.join([f'{self.command} {self.path}', *fields, '', body.decode('latin-1')]).encode('latin-1')
         status, _, field = self.headers.get('X-Answer', '200').partition(' ')

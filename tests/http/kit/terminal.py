@@ -66,7 +66,7 @@ class Terminal:
             piece = os.read(self.master, 65536)
         except OSError:     # EIO: no process has the terminal open
             return False
-        self.take(piece.decode('ascii'))
+        self.feed(piece.decode('ascii'))
         return bool(piece)
 
     def wait_for(self, shown, what, seconds=20):
@@ -94,7 +94,7 @@ class Terminal:
         if self.master is not None:
             os.close(self.master)
 
-    def take(self, text):
+    def feed(self, text):
         self.text += text
         text = self.rest + text
         self.rest = ''

@@ -145,8 +145,8 @@ static void frame_sent(struct h2_client *client, const struct h2_frame *frame)
 }
 
 /* Removes the complete frames from the buffer and passes each to `visit`. */
-static void take_frames(struct h2_client *client, struct buffer *buffer,
-                        void (*visit)(struct h2_client *client, const struct h2_frame *frame))
+static void consume_frames(struct h2_client *client, struct buffer *buffer,
+                           void (*visit)(struct h2_client *client, const struct h2_frame *frame))
 {
     while (buffer->length >= H2_FRAME_HEAD) {
         struct h2_frame frame = h2_frame_parse_head(buffer->data);
@@ -166,7 +166,7 @@ static void scan_sent(struct h2_client *client, struct str bytes)
 
     client->preface_left -= skipped;
     HOLDS(buffer_append(&client->scanned, str_skip(bytes, skipped)) == 0);
-    take_frames(client, &client->scanned, frame_sent);
+    consume_frames(client, &client->scanned, frame_sent);
 }
 
 static void log_text(struct h2_client *client, const char *format, ...) PRINTF_LIKE(2, 3);
@@ -317,7 +317,7 @@ static void frame_received(struct h2_client *client, const struct h2_frame *fram
 void h2_client_read(struct h2_client *client)
 {
     HOLDS(buffer_append(&client->input, table_server_take(&client->server)) == 0);
-    take_frames(client, &client->input, frame_received);
+    consume_frames(client, &client->input, frame_received);
 }
 
 void h2_client_feed(struct h2_client *client, struct str bytes)

@@ -153,7 +153,7 @@ struct senders {
     int peer[SENDERS];
 };
 
-static void take_time(struct probe *probe)
+static void advance_time(struct probe *probe)
 {
     now_us += done_us;
 }
@@ -166,7 +166,7 @@ static void senders_start(struct senders *senders, bool pages)
     for (int i = 0; i < SENDERS; i++) {
         unix_pair(&loop, &senders->local[i], &senders->peer[i]);
         probe_init(&senders->probes[i], &loop);
-        senders->probes[i].then = take_time;
+        senders->probes[i].then = advance_time;
         (pages ? loop_send_pages : loop_send)(&loop, &senders->probes[i].op, senders->local[i], &large, 1, 0);
     }
 }

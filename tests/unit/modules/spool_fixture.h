@@ -195,7 +195,7 @@ static int read_chunk(unsigned accept, size_t room)
     return result;
 }
 
-static void take_all(unsigned accept)
+static void read_all(unsigned accept)
 {
     int result;
 

@@ -27,7 +27,7 @@ START_TEST(small_body_stays_in_memory)
     ck_assert(!spool_full(spool));
     ck_assert_int_eq(read_chunk(CHUNK_BYTES | CHUNK_FILE, 100), 1);
     ck_assert_int_eq(lent.kind, CHUNK_BYTES);
-    take_all(CHUNK_BYTES | CHUNK_FILE);
+    read_all(CHUNK_BYTES | CHUNK_FILE);
     ck_assert_uint_eq(submitted_count, 0);
     close_spool();
 }
@@ -49,11 +49,11 @@ START_TEST(large_body_goes_to_an_unnamed_file)
     ck_assert_int_eq(read_chunk(CHUNK_BYTES | CHUNK_FILE, 100), 1);
     ck_assert_int_eq(lent.kind, CHUNK_FILE);
     ck_assert_uint_eq(lent.file.length, 5000);
-    take_all(CHUNK_BYTES | CHUNK_FILE);
+    read_all(CHUNK_BYTES | CHUNK_FILE);
     append_bytes(10);
     ck_assert_int_eq(read_chunk(CHUNK_BYTES | CHUNK_FILE, 100), 1);
     ck_assert_int_eq(lent.kind, CHUNK_BYTES);
-    take_all(CHUNK_BYTES);
+    read_all(CHUNK_BYTES);
     close_spool();
     ck_assert_uint_eq(count_entries("/proc/self/fd"), before);
     ck_assert_uint_eq(failures, 0);
@@ -81,7 +81,7 @@ START_TEST(bytes_stay_in_order)
                 (void)read_chunk((state >> 20) % 2 ? CHUNK_BYTES : CHUNK_BYTES | CHUNK_FILE, (state >> 8) % 900 + 1);
         }
         if (round % 2)
-            take_all(round % 3 ? CHUNK_BYTES : CHUNK_BYTES | CHUNK_FILE);
+            read_all(round % 3 ? CHUNK_BYTES : CHUNK_BYTES | CHUNK_FILE);
         close_spool();
         ck_assert_uint_eq(failures, 0);
     }
@@ -103,7 +103,7 @@ START_TEST(buffered_body_is_read_again)
             cold = i == 1;
             spool_rewind(spool);
             taken = 0;
-            take_all(CHUNK_BYTES);
+            read_all(CHUNK_BYTES);
         }
         spool_rewind(spool);
         taken = 0;
@@ -133,16 +133,16 @@ START_TEST(copy_has_all_bytes)
             ck_assert_uint_eq(spool_length(copy), size);
             first = spool;
             spool = copy;
-            take_all(CHUNK_BYTES | (run_before ? CHUNK_FILE : 0));
+            read_all(CHUNK_BYTES | (run_before ? CHUNK_FILE : 0));
             taken = 0;
             spool = first;
-            take_all(CHUNK_BYTES);
+            read_all(CHUNK_BYTES);
             close_spool();
             spool = copy;
             owned = true;
             taken = 0;
             spool_rewind(copy);
-            take_all(CHUNK_BYTES);
+            read_all(CHUNK_BYTES);
             close_spool();
             ck_assert_uint_eq(failures, 0);
         }
@@ -169,7 +169,7 @@ START_TEST(copy_fails_without_descriptors)
     setrlimit(RLIMIT_NOFILE, &before);
     ck_assert_int_lt(result, 0);
     ck_assert_ptr_null(copy);
-    take_all(CHUNK_BYTES);
+    read_all(CHUNK_BYTES);
     close_spool();
 }
 END_TEST
@@ -189,9 +189,9 @@ START_TEST(unwritable_directory_loses_no_bytes)
     ck_assert(spool_streams(spool));
     append_bytes(500); /* the spool counts as full, and still accepts these bytes */
     ck_assert_uint_eq(submitted_count, 0);
-    take_all(CHUNK_BYTES | CHUNK_FILE);
+    read_all(CHUNK_BYTES | CHUNK_FILE);
     append_bytes(1000);
-    take_all(CHUNK_BYTES);
+    read_all(CHUNK_BYTES);
     ck_assert_uint_eq(failures, 1);
     close_spool();
 }
@@ -218,7 +218,7 @@ START_TEST(full_disk_loses_no_bytes)
     ck_assert(spool_streams(spool));
     ck_assert_int_eq(read_chunk(CHUNK_BYTES | CHUNK_FILE, 100), 1);
     ck_assert_uint_eq(lent.file.length, 2500);
-    take_all(CHUNK_BYTES);
+    read_all(CHUNK_BYTES);
     close_spool();
 }
 END_TEST
@@ -240,7 +240,7 @@ START_TEST(file_size_is_limited)
     ck_assert(spool_streams(spool));
     ck_assert_int_eq(read_chunk(CHUNK_BYTES | CHUNK_FILE, 100), 1);
     ck_assert_uint_eq(lent.file.length, 1500);
-    take_all(CHUNK_BYTES);
+    read_all(CHUNK_BYTES);
     ck_assert_uint_eq(failures, 0);
     close_spool();
     settings.file_max = 0;
@@ -248,7 +248,7 @@ START_TEST(file_size_is_limited)
     append_bytes(5000);
     ck_assert_uint_eq(submitted_count, 0);
     ck_assert(spool_streams(spool));
-    take_all(CHUNK_BYTES);
+    read_all(CHUNK_BYTES);
     close_spool();
 }
 END_TEST
@@ -267,7 +267,7 @@ START_TEST(helper_queue_is_full)
     run_all();
     ck_assert_uint_eq(failures, 1);
     busy = false;
-    take_all(CHUNK_BYTES);
+    read_all(CHUNK_BYTES);
     busy = true;
     close_spool();
     ck_assert_uint_eq(count_entries("/proc/self/fd"), before);
@@ -324,7 +324,7 @@ START_TEST(rewound_during_a_read)
         run_first_op();
         busy = false;
         ck_assert_uint_gt(moves, 0);
-        take_all(CHUNK_BYTES);
+        read_all(CHUNK_BYTES);
         ck_assert_uint_eq(taken, given);
         close_spool();
     }

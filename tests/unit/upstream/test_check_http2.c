@@ -12,8 +12,8 @@ static struct check_session *session;
 static char sent[4000];
 static size_t sent_length;
 
-/* Takes all frames that are due. */
-static void take_output(void)
+/* Collects all frames that are due. */
+static void collect_output(void)
 {
     struct str parts[2];
 
@@ -38,7 +38,7 @@ static void start(void)
     session = check_session_create(request, &clock_now);
     ck_assert_ptr_nonnull(session);
     sent_length = 0;
-    take_output();
+    collect_output();
 }
 
 static void stop(void)
@@ -97,7 +97,7 @@ START_TEST(request_and_end)
     ck_assert_ptr_null(find_frame(H2_GOAWAY));
     ck_assert_int_eq(receive(add_head(add_frame(bytes, H2_SETTINGS, 0, 0, STR("")), "200", 0)), 200);
     check_session_end(session);
-    take_output();
+    collect_output();
     ck_assert_ptr_nonnull(find_frame(H2_RST_STREAM));
     ck_assert_ptr_nonnull(find_frame(H2_GOAWAY));
     stop();
