@@ -79,9 +79,9 @@ static struct configuration *load_again(void *owner, struct log *log, struct buf
     return configuration_load(&source, log, out_diagnostics);
 }
 
-int command_worker(const struct worker_start *start)
+int command_worker(const struct worker_args *args)
 {
-    struct worker_start own = *start;
+    struct worker_args own = *args;
 
     own.stream = &stream_listening;
     return worker_run(&own);
@@ -115,20 +115,20 @@ int command_run(const struct options *options)
     char space[PATH_MAX];
     const char *path = conf_path(options, space);
     struct options again = *options;
-    struct master_start start = {.run_worker = command_worker,
-                                 .configuration =
+    struct master_args args = {.run_worker = command_worker,
+                               .configuration =
                                      path ? load_configuration(options, path, false, options->quiet) : NULL,
-                                 .error_log = options->error_log,
-                                 .owner = &again};
+                               .error_log = options->error_log,
+                               .owner = &again};
     char executable[PATH_MAX];
 
-    if (!start.configuration)
+    if (!args.configuration)
         return EXIT_FAILURE;
-    start.executable = executable_path(options->argv[0], executable);
-    start.argv = start.executable ? options->argv : NULL;
+    args.executable = executable_path(options->argv[0], executable);
+    args.argv = args.executable ? options->argv : NULL;
     if (strcmp(path, "-") != 0)
-        start.load = load_again;
-    return master_run(&start);
+        args.load = load_again;
+    return master_run(&args);
 }
 
 static int print_tree(const struct configuration *configuration, const char *path)

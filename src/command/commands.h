@@ -6,7 +6,7 @@
 
 #include "command/options.h"
 
-struct worker_start;
+struct worker_args;
 
 /* Loads the configuration and runs the server until a signal ends it. */
 int command_run(const struct options *options);
@@ -37,8 +37,8 @@ int command_ctl(const struct options *options);
 int command_serve(const struct options *options);
 /* command_docs.c: serves the HTML pages of the documentation by HTTP, on the loopback addresses. */
 int command_docs(const struct options *options);
-/* Runs a worker process, for struct master_start: worker_run with the listeners of `stream`. */
-int command_worker(const struct worker_start *start);
+/* Runs a worker process, for struct master_args: worker_run with the listeners of `stream`. */
+int command_worker(const struct worker_args *args);
 /*
  * command_fmt.c: formats files. Exit status 1 if one cannot be read or, with --check or --diff, has another layout.
  */

@@ -257,22 +257,22 @@ static struct configuration *load_text(struct str text, const char *prefix)
 
 static int run(struct serving *serving)
 {
-    struct master_start start = {
+    struct master_args args = {
         .run_worker = command_worker, .ready = print_ready, .owner = serving, .no_pid_file = true};
     struct buffer text = {0};
 
     if (serve_configuration(&serving->settings, &text) == 0)
-        start.configuration = load_text(buffer_str(&text), serving->directory);
+        args.configuration = load_text(buffer_str(&text), serving->directory);
     buffer_finish(&text);
-    return start.configuration ? master_run(&start) : EXIT_FAILURE;
+    return args.configuration ? master_run(&args) : EXIT_FAILURE;
 }
 
 int serve_text(struct str text, const char *prefix)
 {
-    struct master_start start = {.run_worker = command_worker, .no_pid_file = true};
+    struct master_args args = {.run_worker = command_worker, .no_pid_file = true};
 
-    start.configuration = load_text(text, prefix);
-    return start.configuration ? master_run(&start) : EXIT_FAILURE;
+    args.configuration = load_text(text, prefix);
+    return args.configuration ? master_run(&args) : EXIT_FAILURE;
 }
 
 int command_serve(const struct options *options)

@@ -79,15 +79,15 @@ static int serve_one_request(struct explain *explain, struct configuration *conf
     if (!shared || shared_slot_acquire(shared) < 0)
         return EXIT_FAILURE;
     shared->worker_count = shared->generation = 1;
-    return worker_run(&(struct worker_start){.configuration = configuration,
-                                             .shared = shared,
-                                             .workers = 1,
-                                             .error_log = log,
-                                             .sockets = &socket,
-                                             .socket_count = 1,
-                                             .channel_fd = -1,
-                                             .master = parent,
-                                             .trace = &explain->trace});
+    return worker_run(&(struct worker_args){.configuration = configuration,
+                                            .shared = shared,
+                                            .workers = 1,
+                                            .error_log = log,
+                                            .sockets = &socket,
+                                            .socket_count = 1,
+                                            .channel_fd = -1,
+                                            .master = parent,
+                                            .trace = &explain->trace});
 }
 
 static int connect_to_worker(const struct sockaddr_in *address)

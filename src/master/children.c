@@ -109,20 +109,20 @@ static _Noreturn void become_worker(struct master *master, struct generation *ge
 
     close_inherited(master, generation, number);
     if (own) {
-        struct worker_start start = {.configuration = generation->configuration,
-                                     .shared = master->shared,
-                                     .number = number,
-                                     .workers = generation->child_count,
-                                     .shared_index = (unsigned)generation->children[number].shared_index,
-                                     .error_log = &master->error_log,
-                                     .sockets = own,
-                                     .socket_count = worker_sockets_collect(sockets, number, own),
-                                     .channel_fd = channel_fd,
-                                     .master = parent,
-                                     .detached = master->detached,
-                                     .identity = master->is_root ? &generation->identity : NULL};
+        struct worker_args args = {.configuration = generation->configuration,
+                                   .shared = master->shared,
+                                   .number = number,
+                                   .workers = generation->child_count,
+                                   .shared_index = (unsigned)generation->children[number].shared_index,
+                                   .error_log = &master->error_log,
+                                   .sockets = own,
+                                   .socket_count = worker_sockets_collect(sockets, number, own),
+                                   .channel_fd = channel_fd,
+                                   .master = parent,
+                                   .detached = master->detached,
+                                   .identity = master->is_root ? &generation->identity : NULL};
 
-        status = master->start->run_worker(&start);
+        status = master->args->run_worker(&args);
     }
     free(own);
     free(generation->sockets.fds);

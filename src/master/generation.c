@@ -45,7 +45,7 @@ int generation_open_log(const struct master *master, struct str path, const stru
 
 struct str generation_error_log(const struct master *master, const struct generation *generation)
 {
-    const char *given = master->start->error_log;
+    const char *given = master->args->error_log;
 
     if (given && !conf_map_get(generation->configuration->tree, STR("error_log")))
         return str_from(given);

@@ -52,13 +52,13 @@ static int open_all(struct master *master)
     }
     master->shared->started_s = (uint64_t)clock_wall_s(&master->clock);
     upgrade_inherit_tickets(master);
-    master->next_generation = generation_open(master, master->start->configuration);
+    master->next_generation = generation_open(master, master->args->configuration);
     if (!master->next_generation)
         return -EINVAL;
     if (!watchdog_open(&master->watchdog))
         log_write(log, LOG_WARN, "WATCHDOG_USEC or WATCHDOG_PID is malformed: the watchdog gets no messages");
     /* In an upgrade the pid file means that the new server serves: it is written later. */
-    if (master->start->no_pid_file || upgrade_shares_sockets(master))
+    if (master->args->no_pid_file || upgrade_shares_sockets(master))
         return 0;
     return master_write_pid(master, master->next_generation->configuration);
 }
@@ -122,11 +122,11 @@ static struct configuration *load_again(struct master *master)
     struct buffer diagnostics = {0};
     struct configuration *configuration;
 
-    if (!master->start->load) {
+    if (!master->args->load) {
         log_write(log, LOG_ERROR, "reload: there is no configuration file to read again");
         return NULL;
     }
-    configuration = master->start->load(master->start->owner, log, &diagnostics);
+    configuration = master->args->load(master->args->owner, log, &diagnostics);
     log_lines(log, configuration ? LOG_WARN : LOG_ERROR, buffer_str(&diagnostics));
     buffer_finish(&diagnostics);
     return configuration;
@@ -350,9 +350,9 @@ static void first_generation_started(struct master *master)
 {
     daemon_report(master->report_fd);
     master->report_fd = -1;
-    if (master->start->ready)
-        master->start->ready(master->start->owner, &master->shared->ktls);
-    if (upgrade_shares_sockets(master) && !master->start->no_pid_file &&
+    if (master->args->ready)
+        master->args->ready(master->args->owner, &master->shared->ktls);
+    if (upgrade_shares_sockets(master) && !master->args->no_pid_file &&
         master_write_pid(master, master->current->configuration) < 0)
         log_write(&master->error_log.log, LOG_ALERT, "continuing without a pid file");
     upgrade_report(&master->upgrade);
@@ -462,9 +462,9 @@ static void master_finish(struct master *master)
     error_log_finish(&master->error_log);
 }
 
-int master_run(const struct master_start *start)
+int master_run(const struct master_args *args)
 {
-    struct master master = {.start = start, .signal_fd = -1, .report_fd = -1, .is_root = geteuid() == 0};
+    struct master master = {.args = args, .signal_fd = -1, .report_fd = -1, .is_root = geteuid() == 0};
     int result = 0;
     bool opened;
 
@@ -474,15 +474,15 @@ int master_run(const struct master_start *start)
     master.passed = upgrade_inherit(&master.upgrade, &master.error_log.log);
     if (!master.passed)
         master.passed = listen_fds_take(SOCKETS_FIRST, &master.error_log.log); /* before the fork: LISTEN_PID */
-    if (opened && start->configuration->main->daemon && !upgrade_shares_sockets(&master))
+    if (opened && args->configuration->main->daemon && !upgrade_shares_sockets(&master))
         result = daemon_detach(&master.report_fd);
     if (result < 0) {
         error_log_print(LOG_EMERG, "daemon: %s", strerror(-result));
         listen_fds_finish(master.passed, NULL, true, &master.error_log.log);
-        configuration_destroy(start->configuration);
+        configuration_destroy(args->configuration);
         return EXIT_FAILURE;
     }
-    master.detached = start->configuration->main->daemon;
+    master.detached = args->configuration->main->daemon;
     master.error_log.echo = true;
     if (open_all(&master) == 0)
         run_loop(&master);

@@ -7,11 +7,11 @@
 #define MASTER_MASTER_H
 
 #include "log/error_log.h"
-#include "master/worker_start.h"
+#include "master/worker_args.h"
 #include "site/configuration.h"
 
-struct master_start {
-    int (*run_worker)(const struct worker_start *start); /* runs a worker in its own process; returns an enum worker_exit */
+struct master_args {
+    int (*run_worker)(const struct worker_args *args); /* runs a worker in its own process; returns an enum worker_exit */
     struct configuration *configuration; /* owned by the master from then on */
     /* Loads the configuration again, for HUP. NULL: there is no file. */
     struct configuration *(*load)(void *owner, struct log *log, struct buffer *out_diagnostics);
@@ -27,7 +27,7 @@ struct master_start {
  * Runs until a signal ends it. Returns 0, or 1 if it could not start (the cause is logged). In daemon mode the
  * launching command exits with the same status once the workers run. Does not return in workers.
  */
-int master_run(const struct master_start *start);
+int master_run(const struct master_args *args);
 
 /*
  * Measures the AEAD engines, and names the one of each cipher: "AES-128-GCM by ipsec-mb, AES-256-GCM by ...". Takes a

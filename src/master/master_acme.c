@@ -58,7 +58,7 @@ static _Noreturn void become_renewal(struct master *master, struct generation *g
 {
     struct log *log = &master->error_log.log;
     struct acme_renewal renewal = {.acme = &generation->configuration->acme,
-                                   .executable = master->start->executable,
+                                   .executable = master->args->executable,
                                    .channel_fd = channel_fd,
                                    .log = log};
     struct identity identity;

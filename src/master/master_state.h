@@ -77,7 +77,7 @@ struct renewal_child {
 };
 
 struct master {
-    const struct master_start *start;
+    const struct master_args *args;
     struct clock clock;             /* read once per iteration */
     struct error_log error_log;
     struct shared *shared;

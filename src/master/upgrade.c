@@ -88,8 +88,8 @@ static void execute_binary(struct master *master, char *variable, const int *fds
     (void)fcntl(state_fd, F_SETFD, 0);
     watchdog_pass_on();
     if (putenv(variable) == 0)
-        execv(master->start->executable, master->start->argv);
-    log_write(&master->error_log.log, LOG_ALERT, "upgrade: execve() \"%s\" failed (%d: %s)", master->start->executable,
+        execv(master->args->executable, master->args->argv);
+    log_write(&master->error_log.log, LOG_ALERT, "upgrade: execve() \"%s\" failed (%d: %s)", master->args->executable,
               errno, strerror(errno));
 }
 
@@ -152,7 +152,7 @@ static void restore_pid_file(struct master *master)
 /* Returns the reason why no upgrade is possible now; NULL: it is possible. */
 static const char *rejection_reason(const struct master *master)
 {
-    if (!master->start->argv || !master->start->load)
+    if (!master->args->argv || !master->args->load)
         return "the command that started this server cannot be repeated";
     if (master->upgrade.successor > 0)
         return "another upgrade has not ended";
@@ -173,7 +173,7 @@ void upgrade_start(struct master *master)
         log_write(log, LOG_ERROR, "signal USR2: no upgrade: %s", why);
         return;
     }
-    log_write(log, LOG_NOTICE, "signal USR2: starting \"%s\" for an upgrade", master->start->executable);
+    log_write(log, LOG_NOTICE, "signal USR2: starting \"%s\" for an upgrade", master->args->executable);
     result = pid_file_set_aside(&master->pid_file);
     if (result == 0)
         result = start_successor(master, present_sockets(master));

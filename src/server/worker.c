@@ -260,7 +260,7 @@ static int open_wires(struct worker *worker)
 }
 
 /* Opens everything except the loop. On failure worker_finish closes the opened parts. */
-static int open_parts(struct worker *worker, const struct worker_start *start)
+static int open_parts(struct worker *worker, const struct worker_args *args)
 {
     int result = open_wires(worker);
 
@@ -272,13 +272,13 @@ static int open_parts(struct worker *worker, const struct worker_start *start)
     file_cache_set_roots(worker->files, &worker->roots);
     file_reader_init(&worker->reader, &worker->loop);
     worker->upstreams = upstream_pool_create(&worker->loop, worker->log, &worker->configuration->upstreams,
-                                             worker->shared->upstreams, start->shared_index);
+                                             worker->shared->upstreams, args->shared_index);
     if (!worker->upstreams)
         return -ENOMEM;
     upstream_pool_set_counters(worker->upstreams, &worker->counters->upstream_wires);
     file_cache_set_counters(worker->files, &worker->counters->files);
-    if (start->number == 0)
-        directories_check(worker->configuration, start->identity ? start->identity->name : "the server's user",
+    if (args->number == 0)
+        directories_check(worker->configuration, args->identity ? args->identity->name : "the server's user",
                       worker->log);
     worker->access_log = access_log_create(&worker->loop, worker->log, &worker->counters->log_lines_dropped,
                                            worker->configuration->access_logs,
@@ -286,7 +286,7 @@ static int open_parts(struct worker *worker, const struct worker_start *start)
                                            worker->configuration->access_log_selections);
     if (!worker->access_log)
         return -ENOMEM;
-    result = open_caches(worker, start->shared_index);
+    result = open_caches(worker, args->shared_index);
     if (result == 0)
         result = start_modules(worker);
     if (result == 0)
@@ -297,23 +297,23 @@ static int open_parts(struct worker *worker, const struct worker_start *start)
         worker->channel.done = channel_readable;
         loop_poll(&worker->loop, &worker->channel, worker->channel_fd, POLLIN);
     }
-    return worker_listen(worker, start);
+    return worker_listen(worker, args);
 }
 
-static void worker_init(struct worker *worker, const struct worker_start *start)
+static void worker_init(struct worker *worker, const struct worker_args *args)
 {
-    *worker = (struct worker){.log = &start->error_log->log,
-                              .error_log = start->error_log,
-                              .trace = start->trace,
+    *worker = (struct worker){.log = &args->error_log->log,
+                              .error_log = args->error_log,
+                              .trace = args->trace,
                               .accept = connection_accept,
-                              .stream = start->stream,
-                              .configuration = start->configuration,
-                              .shared = start->shared,
-                              .worker_count = start->workers,
-                              .counters = &start->shared->workers[start->shared_index].counters,
-                              .shared_index = start->shared_index,
-                              .number = start->number,
-                              .channel_fd = start->channel_fd,
+                              .stream = args->stream,
+                              .configuration = args->configuration,
+                              .shared = args->shared,
+                              .worker_count = args->workers,
+                              .counters = &args->shared->workers[args->shared_index].counters,
+                              .shared_index = args->shared_index,
+                              .number = args->number,
+                              .channel_fd = args->channel_fd,
                               .channel_spare = open("/dev/null", O_RDONLY | O_CLOEXEC),
                               .signal_fd = -1};
     worker->arenas.max_free = LIMIT_ARENA_FREE_BLOCKS;
@@ -407,13 +407,13 @@ static void log_unavailable_loop(struct worker *worker, const char *use, int err
 }
 
 /* Only the first worker logs the selected backend, and the reason why a better one is not available. */
-static int open_loop(struct worker *worker, const struct worker_start *start)
+static int open_loop(struct worker *worker, const struct worker_args *args)
 {
     const char *use = configuration_backend(worker->configuration);
     struct log once = *worker->log;
     int result;
 
-    if (start->number > 0 && once.level > LOG_ERROR)
+    if (args->number > 0 && once.level > LOG_ERROR)
         once.level = LOG_ERROR;
     result = loop_open(&worker->loop, use, &once);
     if (result < 0) {
@@ -439,14 +439,14 @@ static void publish_facts(const struct worker *worker)
     __atomic_store_n(&facts->pid, (uint64_t)getpid(), __ATOMIC_RELEASE);
 }
 
-static int serve_worker(struct worker *worker, const struct worker_start *start)
+static int serve_worker(struct worker *worker, const struct worker_args *args)
 {
-    int result = worker_restrict(worker, start);
+    int result = worker_restrict(worker, args);
 
     if (result == 0)
-        result = open_parts(worker, start);
+        result = open_parts(worker, args);
     if (result == 0) {
-        if (start->detached)
+        if (args->detached)
             daemon_leave_terminal();
         worker->error_log->echo = false;
         publish_facts(worker);
@@ -462,19 +462,19 @@ static int serve_worker(struct worker *worker, const struct worker_start *start)
     return result;
 }
 
-int worker_run(const struct worker_start *start)
+int worker_run(const struct worker_args *args)
 {
     struct worker *worker = malloc(sizeof(*worker));
     int result;
 
     if (!worker)
         return WORKER_EXIT_FAILED;
-    worker_init(worker, start);
+    worker_init(worker, args);
     result = document_roots_open(&worker->roots, worker->configuration);
     if (result == 0)
-        result = open_loop(worker, start); /* as root: other users have a low memory lock limit (src/io) */
+        result = open_loop(worker, args); /* as root: other users have a low memory lock limit (src/io) */
     if (result == 0)
-        result = serve_worker(worker, start);
+        result = serve_worker(worker, args);
     if (result < 0)
         notify_master(worker, CHANNEL_FAILED);
     if (worker->channel_fd >= 0)

@@ -9,7 +9,7 @@
 #include "log/error_log.h"
 #include "master/channel.h"
 #include "master/shared.h"
-#include "master/worker_start.h"
+#include "master/worker_args.h"
 #include "server/file_reader.h"
 #include "site/configuration.h"
 #include "upstream/upstream_pool.h"
@@ -100,6 +100,6 @@ struct stream_listening {
  * Runs a worker in its own process: drops root, opens the loop, and serves until stopped through the channel or by
  * TERM or QUIT (which the caller blocks, like the master's other signals). Returns an enum worker_exit.
  */
-int worker_run(const struct worker_start *start);
+int worker_run(const struct worker_args *args);
 
 #endif

@@ -77,14 +77,14 @@ static void start_listener(struct worker *worker, struct worker_listener *entry,
     listener_start(&entry->listener);
 }
 
-int worker_listen(struct worker *worker, const struct worker_start *start)
+int worker_listen(struct worker *worker, const struct worker_args *args)
 {
-    worker->control_user = start->identity ? 0 : geteuid(); /* an identity: the master is root */
-    worker->listeners = calloc(start->socket_count + 1, sizeof(*worker->listeners));
+    worker->control_user = args->identity ? 0 : geteuid(); /* an identity: the master is root */
+    worker->listeners = calloc(args->socket_count + 1, sizeof(*worker->listeners));
     if (!worker->listeners)
         return -ENOMEM;
-    for (size_t i = 0; i < start->socket_count; i++) {
-        const struct worker_socket *own = &start->sockets[i];
+    for (size_t i = 0; i < args->socket_count; i++) {
+        const struct worker_socket *own = &args->sockets[i];
 
         start_listener(worker, &worker->listeners[i], &worker->configuration->endpoints[own->endpoint], own->fd);
         worker->listener_count++;

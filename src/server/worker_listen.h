@@ -6,8 +6,8 @@
 
 #include "server/worker.h"
 
-/* Starts accepting from start->sockets. Returns 0 or -ENOMEM. */
-MUST_CHECK int worker_listen(struct worker *worker, const struct worker_start *start);
+/* Starts accepting from args->sockets. Returns 0 or -ENOMEM. */
+MUST_CHECK int worker_listen(struct worker *worker, const struct worker_args *args);
 /* Accepts also from a dead worker's socket; owns fd. `socket_index`: endpoint * workers + that worker's number. */
 void worker_listen_for(struct worker *worker, uint32_t socket_index, int fd);
 /* Stops accepting from the sockets of worker `number`, which was replaced. */

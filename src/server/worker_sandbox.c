@@ -12,16 +12,16 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-static int drop_root_privileges(const struct worker_start *start, struct log *log)
+static int drop_root_privileges(const struct worker_args *args, struct log *log)
 {
     const char *step;
     int result;
 
-    if (!start->identity)
+    if (!args->identity)
         return 0;
-    result = privileges_drop(start->identity, &step);
+    result = privileges_drop(args->identity, &step);
     if (result < 0)
-        log_write(log, LOG_EMERG, "%s for user \"%s\" failed (%d: %s)", step, start->identity->name, -result,
+        log_write(log, LOG_EMERG, "%s for user \"%s\" failed (%d: %s)", step, args->identity->name, -result,
                   strerror(-result));
     return result;
 }
@@ -39,7 +39,7 @@ static int die_with_master(pid_t master)
 }
 
 /* Only the first worker logs the parts. */
-static int apply_sandbox(struct worker *worker, const struct worker_start *start, const struct sandbox_paths *paths,
+static int apply_sandbox(struct worker *worker, const struct worker_args *args, const struct sandbox_paths *paths,
                          const struct sandbox_ports *ports)
 {
     const struct sandbox sandbox = {.parts = worker->configuration->main->sandbox,
@@ -49,7 +49,7 @@ static int apply_sandbox(struct worker *worker, const struct worker_start *start
                                     .denied_call = &worker->shared->workers[worker->shared_index].denied_call};
     struct log once = *worker->log;
 
-    if (start->number > 0 && once.level > LOG_ERROR)
+    if (args->number > 0 && once.level > LOG_ERROR)
         once.level = LOG_ERROR;
     return sandbox_apply(&sandbox, &once);
 }
@@ -79,22 +79,22 @@ static int begin_sandbox(struct worker *worker)
     return result;
 }
 
-int worker_restrict(struct worker *worker, const struct worker_start *start)
+int worker_restrict(struct worker *worker, const struct worker_args *args)
 {
     struct sandbox_paths paths = {0};
     struct sandbox_ports ports = {0};
-    bool sandboxed = !start->trace;
+    bool sandboxed = !args->trace;
     bool confined = sandboxed && worker->configuration->main->sandbox & (1u << SANDBOX_LANDLOCK);
     int result = confined ? collect_rules(worker, &paths, &ports) : 0;
 
     if (result == 0 && sandboxed)
         result = begin_sandbox(worker);
     if (result == 0)
-        result = drop_root_privileges(start, worker->log);
+        result = drop_root_privileges(args, worker->log);
     if (result == 0)
-        result = die_with_master(start->master);
+        result = die_with_master(args->master);
     if (result == 0 && sandboxed)
-        result = apply_sandbox(worker, start, &paths, &ports);
+        result = apply_sandbox(worker, args, &paths, &ports);
     sandbox_paths_close(&paths);
     sandbox_ports_finish(&ports);
     return result;

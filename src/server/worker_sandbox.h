@@ -11,6 +11,6 @@
  * Called before the first helper thread starts. From now on the worker ends with its master. Returns 0, or -errno after
  * logging it.
  */
-MUST_CHECK int worker_restrict(struct worker *worker, const struct worker_start *start);
+MUST_CHECK int worker_restrict(struct worker *worker, const struct worker_args *args);
 
 #endif

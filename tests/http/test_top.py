@@ -266,7 +266,7 @@ def test_view_under_load(watched, view):
     assert re.match(r'app +127\.0\.0\.1:\d+ +up +[1-9]', rows[heading + 1]) and re.match(r'app .* up +0 +0 +0 ', rows[heading + 2])
     assert rows[23] == 'q quit   s sort: requests   h help' and all(len(row) <= 80 for row in rows)
     shown.press('q')
-    assert shown.end() == 0 and '\x1b[?1049l' in shown.text, 'the former screen of the terminal returns'
+    assert shown.wait_for_exit() == 0 and '\x1b[?1049l' in shown.text, 'the former screen of the terminal returns'
 
 
 def test_keys(hostile, view):
@@ -281,7 +281,7 @@ def test_keys(hostile, view):
     shown.wait_for('SEND PATH', 'any key ends the help')
     assert 's sort: requests' in shown.rows[23]
     shown.press('q')
-    assert shown.end() == 0
+    assert shown.wait_for_exit() == 0
 
 
 def test_names_are_escaped(hostile, view):
@@ -301,7 +301,7 @@ def test_sizes(hostile, view):
         shown.resize(columns, lines)
     shown.wait_for(lambda rows: rows[23].startswith('q quit'), 'the usual size again')
     shown.press('q')
-    assert shown.end() == 0
+    assert shown.wait_for_exit() == 0
 
 
 def test_colours(hostile, view):
@@ -315,7 +315,7 @@ def test_colours(hostile, view):
         assert 1 in plain.style_of('SEND PATH') and 7 in plain.style_of('sluice')
         assert not any(30 <= number <= 49 for row in plain.cells for _, style in row for number in style)
         plain.press('q')
-        assert plain.end() == 0
+        assert plain.wait_for_exit() == 0
 
 
 def test_a_server_that_goes_and_returns(watched, view):
@@ -329,7 +329,7 @@ def test_a_server_that_goes_and_returns(watched, view):
     shown.wait_for('The server has restarted.', 'the restart')
     shown.wait_for('q quit', 'no fault')
     shown.press('q')
-    assert shown.end() == 0
+    assert shown.wait_for_exit() == 0
 
 
 def test_a_silent_server_does_not_block_the_keys(hostile, view):
@@ -339,7 +339,7 @@ def test_a_silent_server_does_not_block_the_keys(hostile, view):
     shown.press('h')
     shown.wait_for('left arrow', 'the help', seconds=4)
     shown.press('q')
-    assert shown.end() == 0
+    assert shown.wait_for_exit() == 0
 
 
 def test_a_terminal_that_is_closed(hostile, view):
@@ -353,7 +353,7 @@ def test_a_terminal_that_is_closed(hostile, view):
 def test_unknown_terminals(hostile, view):
     url = f'http://127.0.0.1:{hostile.port}/page'
     shown = view(url, TERM='nosuch')
-    assert shown.end() == 1 and 'is not known' in shown.text and '--once' in shown.text
+    assert shown.wait_for_exit() == 1 and 'is not known' in shown.text and '--once' in shown.text
     ran = top(url, stdin=subprocess.DEVNULL)
     assert ran.returncode == 1 and 'needs a terminal' in ran.stderr
 

@@ -78,7 +78,7 @@ class Terminal:
             pass
         return self.rows
 
-    def end(self):
+    def wait_for_exit(self):
         """Waits for the exit status of the program."""
         deadline = time.monotonic() + 20 * server_kit.PATIENCE
         while self.read(0.1):

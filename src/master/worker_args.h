@@ -1,8 +1,8 @@
 /*
  * The arguments and the result of a worker. The worker itself: server/worker.h.
  */
-#ifndef MASTER_WORKER_START_H
-#define MASTER_WORKER_START_H
+#ifndef MASTER_WORKER_ARGS_H
+#define MASTER_WORKER_ARGS_H
 
 #include "log/error_log.h"
 #include "master/privileges.h"
@@ -15,7 +15,7 @@ struct stream_listening;
 struct trace;
 
 /* Arguments of a worker; all of it outlives worker_run. */
-struct worker_start {
+struct worker_args {
     const struct configuration *configuration;
     struct shared *shared;
     unsigned number;                        /* index among the workers of its generation */
