@@ -2,7 +2,7 @@
 """Checks that every message of the configuration loader appears in a test case with the complete output.
 
 A message is the format of a call of conf_error, conf_warning or tls_fail in src/ or modules/. The cases are in
-tests/unit/conf/broken.cases (faults that the loader itself detects, with a small set of directives) and tests/http/refused.cases (faults that the
+tests/unit/conf/broken.cases (faults that the loader itself detects, with a small set of directives) and tests/http/rejected_config.cases (faults that the
 server and its modules detect). Prints a line for each message without a case. Exit status 1: there are such messages.
 """
 import argparse
@@ -10,7 +10,7 @@ import pathlib
 import re
 import sys
 
-CASES = ('tests/unit/conf/broken.cases', 'tests/http/refused.cases')
+CASES = ('tests/unit/conf/broken.cases', 'tests/http/rejected_config.cases')
 # Messages that no short configuration file can cause, with the reason.
 UNREACHABLE = {
     'out of memory': 'memory is exhausted',

@@ -116,8 +116,7 @@ int command_run(const struct options *options)
     const char *path = conf_path(options, space);
     struct options again = *options;
     struct master_args args = {.run_worker = command_worker,
-                               .configuration =
-                                     path ? load_configuration(options, path, false, options->quiet) : NULL,
+                               .configuration = path ? load_configuration(options, path, false, options->quiet) : NULL,
                                .error_log = options->error_log,
                                .owner = &again};
     char executable[PATH_MAX];

@@ -1,6 +1,6 @@
-"""Configurations that the server and its modules reject: each case of refused.cases has a file and the complete output of `sluice -t`.
+"""Configurations that the server and its modules reject: each case of rejected_config.cases has a file and the complete output of `sluice -t`.
 
-`test_refused.py --rewrite` prints the cases with the present output; review it before you store it. In a case, "+++ NAME" begins
+`test_rejected_config.py --rewrite` prints the cases with the present output; review it before you store it. In a case, "+++ NAME" begins
 another file.
 """
 import os
@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-CASES = pathlib.Path(__file__).with_name('refused.cases')
+CASES = pathlib.Path(__file__).with_name('rejected_config.cases')
 SLUICE = os.environ.get('SLUICE', os.path.join(os.path.dirname(__file__), '../../build/sluice'))
 
 
@@ -31,7 +31,7 @@ def diagnose(folder, source):
                           stdin=subprocess.DEVNULL, timeout=120)
     message = ''.join(line for line in done.stderr.splitlines(True) if not line.startswith('sluice: '))
     # The reasons that OpenSSL reports differ among its versions.
-    message = re.sub(r'((?:key|number \d+) in "[^"]*" cannot be read: ).*', r'\1(what OpenSSL says)', message)
+    message = re.sub(r'((?:key|number \d+) in "[^"]*" cannot be read: ).*', r'\1(the reason given by OpenSSL)', message)
     return done.returncode, message.replace(os.path.realpath(folder), '/folder')
 
 
