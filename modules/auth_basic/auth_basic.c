@@ -21,7 +21,7 @@ struct login_attempt {
     const struct auth_basic_conf *conf;
     struct str user;    /* `user` and `password` end with a NUL */
     struct str password;
-    bool verified;      /* the verdict also applies after internal redirects */
+    bool verified;      /* the result also applies after internal redirects */
 };
 
 #define AT(field) offsetof(struct auth_basic_conf, field)
@@ -176,7 +176,7 @@ static enum outcome login_outcome(struct login_attempt *attempt)
     struct exchange *x = attempt->x;
 
     attempt->verified = true;
-    switch (check->verdict) {
+    switch (check->result) {
     case PASSWORD_GOOD:
         return OUTCOME_ALLOWED;
     case PASSWORD_BAD:
@@ -275,7 +275,7 @@ static enum outcome auth_basic_handler(struct exchange *x, const void *conf, voi
         return exchange_error_response_log(x, 403, LOG_ERROR, "auth_basic: no auth_basic_user_file is set");
     noted = exchange_state(x, &module_auth_basic, sizeof(struct login_attempt *));
     if (noted && *noted && (*noted)->verified && str_equal((*noted)->conf->file, own->file))
-        return (*noted)->login.check.verdict == PASSWORD_GOOD ? OUTCOME_ALLOWED : respond_unauthorized(x, own);
+        return (*noted)->login.check.result == PASSWORD_GOOD ? OUTCOME_ALLOWED : respond_unauthorized(x, own);
     error = read_credentials(x, &user, &password);
     if (error == -EINVAL)
         return respond_unauthorized(x, own);

@@ -160,7 +160,7 @@ static bool is_known(struct logins *logins, struct login *login)
     if (u64_sub_sat(now_ms(logins), known->looked_ms) > TRUSTED_MS)
         return false;
     known->used_ms = now_ms(logins);
-    login->check.verdict = PASSWORD_GOOD;
+    login->check.result = PASSWORD_GOOD;
     return true;
 }
 
@@ -200,7 +200,7 @@ static void login_check_done(struct op *op, int result)
     struct logins *logins = login->logins;
 
     logins->active--;
-    if (result == 0 && login->check.verdict == PASSWORD_GOOD)
+    if (result == 0 && login->check.result == PASSWORD_GOOD)
         remember_login(logins, login);
     else
         remove_known(logins, login);

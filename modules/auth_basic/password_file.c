@@ -215,14 +215,14 @@ static void verify_password(struct password_check *check, struct str text)
 
     check->line = line.number;
     if (!found) {
-        check->verdict = PASSWORD_UNKNOWN_USER;
+        check->result = PASSWORD_UNKNOWN_USER;
     } else if (!is_accepted(line.hash)) {
         name_scheme(line.hash, check->scheme, sizeof(check->scheme));
-        check->verdict = PASSWORD_WEAK;
+        check->result = PASSWORD_WEAK;
     } else if (!hashable) {
-        check->verdict = PASSWORD_COSTLY;
+        check->result = PASSWORD_COSTLY;
     } else {
-        check->verdict = match ? PASSWORD_GOOD : PASSWORD_BAD;
+        check->result = match ? PASSWORD_GOOD : PASSWORD_BAD;
     }
 }
 
@@ -239,7 +239,7 @@ int password_verify(struct password_check *check)
     now = state_of(&status);
     if (check->known && same_state(&now, &check->state)) {
         close(fd);
-        check->verdict = PASSWORD_GOOD;
+        check->result = PASSWORD_GOOD;
         return 0;
     }
     check->state = now;

@@ -16,7 +16,7 @@ struct password_file_state {
     int64_t modified_ns, changed_ns;
 };
 
-enum password_verdict {
+enum password_result {
     PASSWORD_BAD,                   /* also the initial value, before the check */
     PASSWORD_GOOD,
     PASSWORD_UNKNOWN_USER,          /* no such user */
@@ -30,13 +30,13 @@ struct password_check {
     const char *password;           /* ends with a NUL, and contains no other */
     bool known;                     /* verified for `state`: if the file is unchanged, no hash is computed */
     struct password_file_state state; /* set to the current state of the file */
-    enum password_verdict verdict;
+    enum password_result result;
     unsigned line;
     char scheme[16];
 };
 
 /*
- * Checks user and password, and sets `verdict`. An unknown user, or one that cannot log in, takes as long as the
+ * Checks user and password, and sets `result`. An unknown user, or one that cannot log in, takes as long as the
  * first usable hash of the file. 0, or -errno if the file cannot be read (-EFBIG beyond LIMIT_PASSWORD_FILE).
  */
 MUST_CHECK int password_verify(struct password_check *check);

@@ -22,7 +22,7 @@ struct limit_conn_conf {
     struct limit_rejection rejection;
 };
 
-enum verdict { PASSED, REJECTED, REJECTED_DRY_RUN };
+enum limit_conn_status { PASSED, REJECTED, REJECTED_DRY_RUN };
 
 struct zone_use {
     struct limit_zone *zone;
@@ -30,7 +30,7 @@ struct zone_use {
 };
 
 struct holding {
-    enum verdict verdict;
+    enum limit_conn_status status;
     size_t count;
     struct zone_use uses[];
 };
@@ -148,7 +148,7 @@ static enum outcome reject_request(struct exchange *x, const struct limit_conn_c
     exchange_log_error(x, limit_level(own->rejection.log_level), LIMIT_MESSAGE,
                        own->rejection.dry_run ? ", dry run" : "", STR_ARG(row->use.name));
     leave_zones(holding, exchange_worker(x));
-    holding->verdict = own->rejection.dry_run ? REJECTED_DRY_RUN : REJECTED;
+    holding->status = own->rejection.dry_run ? REJECTED_DRY_RUN : REJECTED;
     return own->rejection.dry_run ? OUTCOME_DECLINED : exchange_error_response(x, (int)own->rejection.status);
 }
 
@@ -232,7 +232,7 @@ static struct str get_limit_conn_status(const void *subject, struct str paramete
         [PASSED] = "PASSED", [REJECTED] = "REJECTED", [REJECTED_DRY_RUN] = "REJECTED_DRY_RUN"};
     const struct holding *holding = exchange_state_found(subject, &module_limit_conn);
 
-    return holding ? str_from(names[holding->verdict]) : (struct str){NULL, 0};
+    return holding ? str_from(names[holding->status]) : (struct str){NULL, 0};
 }
 
 static const struct variable variables[] = {{"limit_conn_status", false, get_limit_conn_status, .type = "text",

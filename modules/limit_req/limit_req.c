@@ -23,11 +23,11 @@ struct limit_req_conf {
     struct limit_rejection rejection;
 };
 
-enum verdict { PASSED, DELAYED, REJECTED, DELAYED_DRY_RUN, REJECTED_DRY_RUN };
+enum limit_req_status { PASSED, DELAYED, REJECTED, DELAYED_DRY_RUN, REJECTED_DRY_RUN };
 
 struct limiting {
     struct exchange *x;
-    enum verdict verdict;
+    enum limit_req_status status;
     struct op timer; /* runs while the request is delayed; x is held */
 };
 
@@ -216,14 +216,14 @@ static enum outcome limit_outcome(struct exchange *x, const struct limit_req_con
                                   const struct result *result)
 {
     if (result->rejecting) {
-        limiting->verdict = own->rejection.dry_run ? REJECTED_DRY_RUN : REJECTED;
+        limiting->status = own->rejection.dry_run ? REJECTED_DRY_RUN : REJECTED;
         log_limit(x, own, "limiting requests", 0, result->rejecting_level, result->rejecting->use.name);
         return own->rejection.dry_run ? OUTCOME_DECLINED
                                     : reject_request(x, own, result->rejecting, result->rejecting_level);
     }
     if (!result->slowest)
         return OUTCOME_DECLINED;
-    limiting->verdict = own->rejection.dry_run ? DELAYED_DRY_RUN : DELAYED;
+    limiting->status = own->rejection.dry_run ? DELAYED_DRY_RUN : DELAYED;
     log_limit(x, own, "delaying request", 1, result->wait_level, result->slowest->use.name);
     if (own->rejection.dry_run)
         return OUTCOME_DECLINED;
@@ -278,7 +278,7 @@ static struct str get_limit_req_status(const void *subject, struct str parameter
     };
     const struct limiting *limiting = exchange_state_found(subject, &module_limit_req);
 
-    return limiting ? str_from(names[limiting->verdict]) : (struct str){NULL, 0};
+    return limiting ? str_from(names[limiting->status]) : (struct str){NULL, 0};
 }
 
 static const struct variable variables[] = {{"limit_req_status", false, get_limit_req_status, .type = "text",

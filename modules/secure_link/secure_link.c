@@ -18,15 +18,15 @@ struct secure_link_conf {
     bool required;
 };
 
-enum verdict { NOT_CHECKED, CHECKING, INVALID, EXPIRED, VALID };
+enum link_status { NOT_CHECKED, CHECKING, INVALID, EXPIRED, VALID };
 
 /*
  * A URL is verified once per configuration, and the result applies after internal redirects: the signature covers
  * the original URL.
  */
 struct linking {
-    const struct template *link, *text; /* the templates of `verdict` */
-    enum verdict verdict;
+    const struct template *link, *text; /* the templates of `status` */
+    enum link_status status;
 };
 
 #define AT(field) offsetof(struct secure_link_conf, field)
@@ -147,7 +147,7 @@ static bool hash_matches(struct exchange *x, const struct secure_link_conf *own,
 }
 
 /* Without a time the URL does not expire; an invalid time makes it invalid. */
-static enum verdict check_time(struct exchange *x, struct str time)
+static enum link_status check_time(struct exchange *x, struct str time)
 {
     uint64_t seconds;
 
@@ -158,21 +158,21 @@ static enum verdict check_time(struct exchange *x, struct str time)
     return seconds < (uint64_t)clock_wall_s(exchange_clock(x)) ? EXPIRED : VALID;
 }
 
-static enum verdict verify_link(struct exchange *x, const struct secure_link_conf *own)
+static enum link_status verify_link(struct exchange *x, const struct secure_link_conf *own)
 {
     struct linking *linking = exchange_state(x, &module_secure_link, sizeof(*linking));
     struct str sum, time;
 
     if (!linking)
         return INVALID;
-    if (linking->link == own->link && linking->text == text_of(own) && linking->verdict != NOT_CHECKED)
-        return linking->verdict == CHECKING ? INVALID : linking->verdict; /* the text contains $secure_link */
+    if (linking->link == own->link && linking->text == text_of(own) && linking->status != NOT_CHECKED)
+        return linking->status == CHECKING ? INVALID : linking->status; /* the text contains $secure_link */
     *linking = (struct linking){own->link, text_of(own), CHECKING};
     if (!split_link(x, own, &sum, &time) || !text_of(own) || !hash_matches(x, own, sum))
-        linking->verdict = INVALID;
+        linking->status = INVALID;
     else
-        linking->verdict = check_time(x, time);
-    return linking->verdict;
+        linking->status = check_time(x, time);
+    return linking->status;
 }
 
 static enum outcome secure_link_handler(struct exchange *x, const void *conf, void *state)

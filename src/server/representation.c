@@ -194,15 +194,15 @@ int representation_respond(struct exchange *x, const struct representation *whol
 {
     const struct responder responder = {.x = x, .whole = whole};
     int64_t now = clock_wall_s(exchange_clock(x));
-    int verdict = 0;
+    int status = 0;
 
     if (!exchange_is_error_page(x))
-        verdict = conditional_check(&x->request, &whole->validators, now, whole->exact);
-    if (verdict == 412) {
+        status = conditional_check(&x->request, &whole->validators, now, whole->exact);
+    if (status == 412) {
         exchange_error_response(x, 412);
         return 0;
     }
-    if (verdict == 304) {
+    if (status == 304) {
         x->response.status = 304;
         headers_remove(&x->response.headers, STR("Content-Type"));
         return 0;

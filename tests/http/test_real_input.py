@@ -28,10 +28,10 @@ def walk(root):
         for name in files + names:
             path = os.path.join(folder, name)
             if os.path.islink(path):
-                verdict = link_verdict(real_root, path)
-                if verdict == 'refused':
+                result = expected_result(real_root, path)
+                if result == 'refused':
                     refused.append(os.path.relpath(path, root))
-                elif verdict == 'file':
+                elif result == 'file':
                     good.append(os.path.relpath(path, root))
             elif os.path.isfile(path):
                 good.append(os.path.relpath(path, root))
@@ -40,7 +40,7 @@ def walk(root):
     return [name for name in good if name not in hidden], [name for name in refused if name not in hidden]
 
 
-def link_verdict(root, path):
+def expected_result(root, path):
     """Resolves a link step by step in the same way as RESOLVE_BENEATH: an absolute link or a step above the root is refused."""
     parts, done, steps = os.path.relpath(path, root).split('/'), [], 0
     while parts:

@@ -67,12 +67,12 @@ START_TEST(each_hash_scheme)
     static const char *const good[] = {"bcrypt", "sha256", "sha512", "yescrypt", "gost", "apr1"};
 
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-        ck_assert_msg(verify_password(good[i], "open sesame").verdict == PASSWORD_GOOD, "%s", good[i]);
-        ck_assert_msg(verify_password(good[i], "open sesamf").verdict == PASSWORD_BAD, "%s", good[i]);
-        ck_assert_int_eq(verify_password(good[i], "").verdict, PASSWORD_BAD);
+        ck_assert_msg(verify_password(good[i], "open sesame").result == PASSWORD_GOOD, "%s", good[i]);
+        ck_assert_msg(verify_password(good[i], "open sesamf").result == PASSWORD_BAD, "%s", good[i]);
+        ck_assert_int_eq(verify_password(good[i], "").result, PASSWORD_BAD);
     }
-    ck_assert_int_eq(verify_password("last", "gr\303\274n").verdict, PASSWORD_GOOD);
-    ck_assert_int_eq(verify_password("broken", "open sesame").verdict, PASSWORD_BAD);
+    ck_assert_int_eq(verify_password("last", "gr\303\274n").result, PASSWORD_GOOD);
+    ck_assert_int_eq(verify_password("broken", "open sesame").result, PASSWORD_BAD);
 }
 END_TEST
 
@@ -81,9 +81,9 @@ START_TEST(user_without_a_line_is_unknown)
     static const char *const names[] = {"nobody", "", "Bcrypt", "bcrypt ", "# a comment", "no line at all"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        ck_assert_msg(verify_password(names[i], "open sesame").verdict == PASSWORD_UNKNOWN_USER, "%s", names[i]);
+        ck_assert_msg(verify_password(names[i], "open sesame").result == PASSWORD_UNKNOWN_USER, "%s", names[i]);
     write_file("", 0);
-    ck_assert_int_eq(verify_password("bcrypt", "open sesame").verdict, PASSWORD_UNKNOWN_USER);
+    ck_assert_int_eq(verify_password("bcrypt", "open sesame").result, PASSWORD_UNKNOWN_USER);
 }
 END_TEST
 
@@ -100,12 +100,12 @@ START_TEST(weak_hash_schemes)
     for (size_t i = 0; i < sizeof(weak) / sizeof(weak[0]); i++) {
         struct password_check question = verify_password(weak[i].user, "open sesame");
 
-        ck_assert_int_eq(question.verdict, PASSWORD_WEAK);
+        ck_assert_int_eq(question.result, PASSWORD_WEAK);
         ck_assert_str_eq(question.scheme, weak[i].scheme);
         ck_assert_uint_eq(question.line, weak[i].line);
     }
-    ck_assert_int_eq(verify_password("costly", "open sesame").verdict, PASSWORD_COSTLY);
-    ck_assert_int_eq(verify_password("rounds", "open sesame").verdict, PASSWORD_COSTLY);
+    ck_assert_int_eq(verify_password("costly", "open sesame").result, PASSWORD_COSTLY);
+    ck_assert_int_eq(verify_password("rounds", "open sesame").result, PASSWORD_COSTLY);
     ck_assert_int_eq(password_file_check(path, &line, user, sizeof(user), scheme, sizeof(scheme)), 1);
     ck_assert_str_eq(user, "md5");
     ck_assert_uint_eq(line, 10);
@@ -146,10 +146,10 @@ START_TEST(known_password_is_checked_after_a_change)
     question.known = true;
     question.password = "not looked at";
     ck_assert_int_eq(password_verify(&question), 0);
-    ck_assert_int_eq(question.verdict, PASSWORD_GOOD);
+    ck_assert_int_eq(question.result, PASSWORD_GOOD);
     write_file(users, sizeof(users) - 2);
     ck_assert_int_eq(password_verify(&question), 0);
-    ck_assert_int_eq(question.verdict, PASSWORD_BAD);
+    ck_assert_int_eq(question.result, PASSWORD_BAD);
 }
 END_TEST
 
