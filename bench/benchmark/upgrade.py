@@ -36,7 +36,7 @@ class Client(threading.Thread):
             piece = self.peer.recv(65536)
             if not piece:
                 if received:
-                    raise servers.BenchmarkError('a response was cut')
+                    raise servers.BenchmarkError('a response is incomplete')
                 return False
             received += piece
         head, _, body = received.partition(HEADER_END)
@@ -46,7 +46,7 @@ class Client(threading.Thread):
         while left > 0:
             piece = self.peer.recv(65536)
             if not piece:
-                raise servers.BenchmarkError('a response was cut')
+                raise servers.BenchmarkError('a response is incomplete')
             left -= len(piece)
         if b'connection: close' in head.lower():
             self.disconnect()

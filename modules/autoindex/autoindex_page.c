@@ -21,8 +21,8 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Cuts off a run of digits; returns it without leading zeros. */
-static struct str cut_number(struct str *text)
+/* Consumes a run of digits, and returns it without leading zeros. */
+static struct str next_number(struct str *text)
 {
     size_t zeros = 0, length;
 
@@ -45,7 +45,7 @@ int natural_compare(struct str a, struct str b)
         char l = str_lower(left.data[0]), r = str_lower(right.data[0]);
 
         if (is_digit(l) && is_digit(r)) {
-            struct str one = cut_number(&left), other = cut_number(&right);
+            struct str one = next_number(&left), other = next_number(&right);
             int order = one.length == other.length  ? str_compare(one, other)
                         : one.length < other.length ? -1
                                                     : 1;

@@ -88,7 +88,7 @@ static enum h1_reply_step read_reply(struct gateway_request *p, struct str *in, 
 }
 
 /* FCGI_END_REQUEST ends a response; the end of the connection does not. */
-static enum h1_reply_step fastcgi_ended(struct gateway_request *p, bool cut)
+static enum h1_reply_step fastcgi_ended(struct gateway_request *p, bool truncated)
 {
     p->reply.fault = "the connection was closed before the end";
     return REPLY_BAD;

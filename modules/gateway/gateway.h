@@ -33,7 +33,7 @@ struct gateway {
     int (*next)(struct gateway_request *p, size_t room, struct chunk *out); /* the bytes to send: as h1_request_next */
     enum h1_reply_step (*read)(struct gateway_request *p, struct str *in,
                                struct str *out_part); /* parses received bytes into p->reply: as h1_reply_read */
-    enum h1_reply_step (*ended)(struct gateway_request *p, bool cut);
+    enum h1_reply_step (*ended)(struct gateway_request *p, bool truncated);
     void (*finish)(struct gateway_request *p); /* called on release of the connection, also if `begin` was not called */
     bool (*respond_error)(struct gateway_request *p, int status); /* sets x->response for an error of this server; false or NULL: an error page */
     int (*rewrite_head)(struct gateway_request *p); /* rewrites fields of x->response: 0 or -ENOMEM. NULL: none */

@@ -275,7 +275,7 @@ static void upstream_stream_ended(struct gateway_request *p)
         gateway_connection_failed(p, -ECONNRESET);
         return;
     }
-    if (p->conf->gateway->ended(p, wire_cut(&p->upstream.connection->wire)) == REPLY_WHOLE)
+    if (p->conf->gateway->ended(p, wire_truncated(&p->upstream.connection->wire)) == REPLY_WHOLE)
         gateway_response_end(p, false);
     else
         (void)bad_reply(p);

@@ -118,7 +118,7 @@ static bool is_stored(const struct gateway_request *p)
     return p->cached && p->cached->fill;
 }
 
-static bool may_be_cut(const struct gateway_request *p)
+static bool may_select_range(const struct gateway_request *p)
 {
     const struct exchange *x = p->x;
 
@@ -159,7 +159,7 @@ int gateway_apply_range(struct gateway_request *p)
     struct body *body;
     int count;
 
-    if (!may_be_cut(p))
+    if (!may_select_range(p))
         return 0;
     if (headers_set(&x->response.headers, &x->arena, STR("Accept-Ranges"), STR("bytes")) < 0)
         return -ENOMEM;

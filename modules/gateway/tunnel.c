@@ -81,13 +81,13 @@ static void connection_lost(struct tunnel *t, const char *what, int error)
 static size_t server_received(void *user, struct str bytes)
 {
     struct tunnel *t = user;
-    bool cut = wire_cut(&t->connection->wire);
+    bool truncated = wire_truncated(&t->connection->wire);
 
     if (str_empty(bytes) || (t->input.capacity == 0 && buffer_reserve(&t->input, LIMIT_PROXY_INPUT) < 0)) {
         upstream_discard(detach_connection(t));
-        t->over = str_empty(bytes) && !cut;
+        t->over = str_empty(bytes) && !truncated;
         if (!t->over)
-            connection_lost(t, "upstream prematurely closed connection", cut ? -ECONNRESET : -ENOMEM);
+            connection_lost(t, "upstream prematurely closed connection", truncated ? -ECONNRESET : -ENOMEM);
         upgraded_wake(&t->upgraded);
         return bytes.length;
     }

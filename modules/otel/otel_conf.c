@@ -169,7 +169,7 @@ const struct directive otel_directives[] = {
      .example = "otel_span_attr: {http.response.body.size: $body_bytes_sent}",
      .schema = "{\"type\": [\"string\", \"object\"]}",
      .help = "Further attributes of the span, in addition to those of the request and the response. Empty values are "
-             "omitted, and values are cut at 512 bytes."},
+             "omitted, and values are truncated to 512 bytes."},
     {0},
 };
 

@@ -44,9 +44,9 @@ static enum h1_reply_step read_reply(struct gateway_request *p, struct str *in, 
     return step;
 }
 
-static enum h1_reply_step http_ended(struct gateway_request *p, bool cut)
+static enum h1_reply_step http_ended(struct gateway_request *p, bool truncated)
 {
-    return h1_reply_ended(&p->reply, cut);
+    return h1_reply_ended(&p->reply, truncated);
 }
 
 static void http_finish(struct gateway_request *p)

@@ -236,7 +236,7 @@
 
 /* otlp */
 #define LIMIT_SPAN_BYTES            2048            /* one span in shared memory: ids, times, name, attributes; further attributes are dropped */
-#define LIMIT_SPAN_TEXT             512             /* bytes of one value of a span; the rest is cut off */
+#define LIMIT_SPAN_TEXT             512             /* bytes of one value of a span; longer values are truncated */
 #define LIMIT_SPAN_KEY              255             /* bytes of the name of an attribute */
 #define LIMIT_OTLP_BATCH            10000           /* upper bound of batch_size */
 #define LIMIT_OTLP_QUEUE            65536           /* spans of a worker that wait: batch_size times batch_count */

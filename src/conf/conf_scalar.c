@@ -203,18 +203,18 @@ static void comma_report(struct parse *parse, const struct map_reader *reader, c
 bool flow_key_rejected(struct parse *parse, struct map_reader *reader, const struct conf_node *key,
                        bool value_absent)
 {
-    bool cut = value_absent && !colon_follows(parse);
+    bool split = value_absent && !colon_follows(parse);
 
     if (key->quoted)
         return false;
     if (regex_key(key)) {
         conf_error(parse->loader->errors, key->mark,
-                   STR("write it on a line of its own, or quote the whole key: commas and brackets cut it"),
+                   STR("write it on a line of its own, or quote the whole key: commas and brackets end it"),
                    "a regular expression as a key inside {}");
-        reader->skip_next = cut;
+        reader->skip_next = split;
         return true;
     }
-    if (cut)
+    if (split)
         comma_report(parse, reader, key);
-    return cut;
+    return split;
 }

@@ -22,7 +22,7 @@ static unsigned colon_missing(const struct fault *fault, unsigned line)
 
         conf_error(fault->errors, fault_mark(fault, line, fault_column(fault, line, comment.data)),
                    fault_quote_hint(fault, str_slice(text, 0, (size_t)end)),
-                   "' #' begins a comment, which cuts this key off");
+                   "' #' begins a comment, which ends this key");
     } else if (colon > 0 && (size_t)colon + 1 < word.length) {
         conf_error(fault->errors, fault_mark(fault, line, fault_column(fault, line, word.data + colon)),
                    conf_hint(fault->errors, "write " STR_FMT ": " STR_FMT, (int)colon, code.data,

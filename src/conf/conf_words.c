@@ -22,8 +22,8 @@ static char unescape_character(char c)
     return '\0';
 }
 
-/* Cuts one word off the start of *text into `out`. -EINVAL: an unclosed quote, or text directly after one. */
-static int word_cut(struct str *text, char *out, size_t *out_length)
+/* Moves one word from the start of *text into `out`. -EINVAL: an unclosed quote, or text directly after one. */
+static int next_word(struct str *text, char *out, size_t *out_length)
 {
     char quote = text->data[0] == '"' || text->data[0] == '\'' ? text->data[0] : '\0';
     size_t at = quote ? 1 : 0;
@@ -65,7 +65,7 @@ static int scalar_split(struct conf_reader *reader, const struct conf_node *node
             text = str_skip(text, 1);
         if (!text.length)
             return 0;
-        error = word_cut(&text, memory, &length);
+        error = next_word(&text, memory, &length);
         if (error == -EINVAL)
             conf_error(reader->errors, node->mark,
                        STR("quotes enclose a whole word; write \\\" for a quote"),

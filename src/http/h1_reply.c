@@ -299,10 +299,10 @@ void h1_reply_skip(struct h1_reply *reply, uint64_t count)
         reply->stage = READING_OVER;
 }
 
-/* After 101, `cut` is ignored: the upgraded protocol has its own marker of its end. */
-enum h1_reply_step h1_reply_ended(struct h1_reply *reply, bool cut)
+/* After 101, `truncated` is ignored: the upgraded protocol has its own marker of its end. */
+enum h1_reply_step h1_reply_ended(struct h1_reply *reply, bool truncated)
 {
-    if (reply->stage == READING_TO_END && cut && reply->status != 101)
+    if (reply->stage == READING_TO_END && truncated && reply->status != 101)
         return reply_fail(reply, "the connection was closed without close_notify, so the body may be incomplete");
     if (reply->stage == READING_TO_END) {
         reply->stage = READING_OVER;

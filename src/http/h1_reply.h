@@ -56,10 +56,10 @@ void h1_reply_finish(struct h1_reply *reply);
 /* Consumes one item from the front of *in. Call it until REPLY_MORE or one of the last three results. */
 enum h1_reply_step h1_reply_read(struct h1_reply *reply, struct str *in, struct str *out_part);
 /*
- * The connection ended: REPLY_WHOLE if that completes the body, else REPLY_BAD. `cut`: the end is not authenticated
+ * The connection ended: REPLY_WHOLE if that completes the body, else REPLY_BAD. `truncated`: the end is not authenticated
  * (TLS without close_notify).
  */
-enum h1_reply_step h1_reply_ended(struct h1_reply *reply, bool cut);
+enum h1_reply_step h1_reply_ended(struct h1_reply *reply, bool truncated);
 
 /* Body bytes that follow without framing; UINT64_MAX: to the end of the connection; 0: chunked, or none are left. */
 uint64_t h1_reply_unframed(const struct h1_reply *reply);

@@ -44,8 +44,8 @@ static bool is_id(struct str text, size_t digits)
     return text.length == digits && !zero && is_lower_hex(text);
 }
 
-/* Cuts a member of exactly `length` bytes that a dash or the end of the text follows. False: there is none. */
-static bool cut_member(struct str *rest, size_t length, struct str *out)
+/* Consumes a member of exactly `length` bytes that a dash or the end of the text follows. False: there is none. */
+static bool next_member(struct str *rest, size_t length, struct str *out)
 {
     if (!rest->data)
         return false;
@@ -58,10 +58,10 @@ static bool parse_traceparent(struct str value, struct trace_context *out)
     struct trace_context parsed = {0};
     struct str version, flags;
 
-    if (!cut_member(&value, 2, &version) || !is_lower_hex(version) || str_equal(version, STR("ff")) ||
-        !cut_member(&value, TRACE_ID_DIGITS, &parsed.trace_id) || !is_id(parsed.trace_id, TRACE_ID_DIGITS) ||
-        !cut_member(&value, SPAN_ID_DIGITS, &parsed.span_id) || !is_id(parsed.span_id, SPAN_ID_DIGITS) ||
-        !cut_member(&value, 2, &flags) || !is_lower_hex(flags) ||
+    if (!next_member(&value, 2, &version) || !is_lower_hex(version) || str_equal(version, STR("ff")) ||
+        !next_member(&value, TRACE_ID_DIGITS, &parsed.trace_id) || !is_id(parsed.trace_id, TRACE_ID_DIGITS) ||
+        !next_member(&value, SPAN_ID_DIGITS, &parsed.span_id) || !is_id(parsed.span_id, SPAN_ID_DIGITS) ||
+        !next_member(&value, 2, &flags) || !is_lower_hex(flags) ||
         (str_equal(version, STR("00")) && value.data))
         return false;
     parsed.sampled = (str_hex_digit(flags.data[1]) & FLAG_SAMPLED) != 0;
@@ -112,7 +112,7 @@ static bool is_key(struct str key)
     return is_key_part(tenant, TENANT_LENGTH, true) && is_key_part(system, SYSTEM_LENGTH, false);
 }
 
-/* Printable ASCII without "=" (3.3.1.3.2). The caller has cut it at commas, and removed spaces around the member. */
+/* Printable ASCII without "=" (3.3.1.3.2). The caller has split the field at commas and trimmed the member. */
 static bool is_value(struct str value)
 {
     for (size_t i = 0; i < value.length; i++) {

@@ -37,9 +37,9 @@ struct span_item {
 /* Parses hexadecimal digits, two for each byte of `out`. The caller has checked that they are digits. */
 void span_parse_id(struct str digits, uint8_t *out);
 
-/* Sets the name, cut at LIMIT_SPAN_TEXT. Called before attributes are added. */
+/* Sets the name, truncated to LIMIT_SPAN_TEXT bytes. Called before attributes are added. */
 void span_set_name(struct span *span, struct str name);
-/* Adds an attribute; its value is cut at LIMIT_SPAN_TEXT. Without room it is only counted in `dropped`. */
+/* Adds an attribute; its value is truncated to LIMIT_SPAN_TEXT bytes. Without room it is only counted in `dropped`. */
 void span_add_text(struct span *span, struct str key, struct str value);
 void span_add_number(struct span *span, struct str key, uint64_t value);
 

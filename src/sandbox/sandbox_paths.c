@@ -50,8 +50,8 @@ static int add_fd(struct sandbox_paths *paths, int fd, enum sandbox_access acces
     return result < 0 ? result : 0;
 }
 
-/* Removes the last component. Returns false if only "/" would be left. */
-static bool cut_last(char *path)
+/* Returns false if only "/" would be left. */
+static bool remove_last_component(char *path)
 {
     char *slash = strrchr(path, '/');
 
@@ -67,7 +67,7 @@ static int add_existing(struct sandbox_paths *paths, char *path, enum sandbox_ac
 
     do
         fd = open(path, O_PATH | O_CLOEXEC);
-    while (fd < 0 && (errno == ENOENT || errno == ENOTDIR) && cut_last(path));
+    while (fd < 0 && (errno == ENOENT || errno == ENOTDIR) && remove_last_component(path));
     if (fd >= 0)
         return add_fd(paths, fd, access);
     return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : 0;
@@ -95,7 +95,7 @@ int sandbox_paths_add(struct sandbox_paths *paths, struct str path, enum sandbox
         return 0;
     memcpy(name, path.data, path.length);
     name[path.length] = '\0';
-    if (has_link(name) && realpath(name, target) && cut_last(target)) {
+    if (has_link(name) && realpath(name, target) && remove_last_component(target)) {
         error = add_existing(paths, target, access);
         if (error < 0)
             return error;

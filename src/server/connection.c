@@ -369,7 +369,7 @@ void connection_pump(struct connection *connection)
     connection_wait(connection);
 }
 
-/* The session counts bytes that the wire accepted; subtracts those of a cut response that the wire never sent. */
+/* The session counts bytes that the wire accepted; subtracts those of an aborted response that the wire never sent. */
 static void subtract_unsent(struct response *response, uint64_t unsent)
 {
     response->bytes_sent -= unsent < response->bytes_sent ? unsent : response->bytes_sent;
@@ -377,7 +377,7 @@ static void subtract_unsent(struct response *response, uint64_t unsent)
 }
 
 /*
- * Called when the wire has accepted the whole response, or when it was cut: modules release their state, and the
+ * Called when the wire has accepted the whole response, or when it was aborted: modules release their state, and the
  * access log line is written. Afterwards the session frees the arena.
  */
 static void request_finish(void *owner, struct exchange *x)

@@ -76,7 +76,7 @@ void connection_debug_finished(const struct request_state *request)
     const struct exchange *x = request->x;
 
     request_debug(request, "response %s: status %d, %llu bytes, %llu of the body, %s",
-                  x->cancelled ? "cut" : "sent", request_status(request),
+                  x->cancelled ? "aborted" : "sent", request_status(request),
                   (unsigned long long)x->response.bytes_sent, (unsigned long long)x->response.body_bytes_sent,
                   wire_path_name(request->tls_path));
 }

@@ -20,7 +20,7 @@ void connection_debug_accepted(const struct connection *connection);
 void connection_debug_opened(const struct connection *connection);
 /* "responded" and so on. */
 const char *connection_debug_outcome(enum outcome outcome);
-/* The end of a response, complete or cut. */
+/* The end of a response, complete or aborted. */
 void connection_debug_finished(const struct request_state *request);
 
 /* One line about the connection. */

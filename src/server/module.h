@@ -116,8 +116,8 @@ typedef void exchange_subrequest_responded(struct exchange *child, void *owner);
  * It is a GET without a body and with x's fields, except those that frame a body; until the caller returns to the
  * server, its request may be changed. When it has a response, `responded` is called, never inside this call, and the
  * owner calls exchange_subrequest_end then or later. A subrequest is not logged or filtered, gets no error page, and is
- * cut when x ends: then `responded` is not called, and the subrequest must not be used any more.
- * With `responded` NULL the response is discarded, and x may complete before it. It is still cut if x is cut.
+ * aborted when x ends: then `responded` is not called, and the subrequest must not be used any more.
+ * With `responded` NULL the response is discarded, and x may complete before it. It is still aborted if x is aborted.
  * Returns 0, -EINVAL (no path), -EMFILE (LIMIT_SUBREQUESTS, LIMIT_DETACHED_SUBREQUESTS, LIMIT_SUBREQUEST_DEPTH) or
  * -ENOMEM.
  */

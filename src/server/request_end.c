@@ -38,17 +38,17 @@ void subrequest_release(struct subrequest *sub)
     exchange_release(parent);
 }
 
-static void subrequest_cut(struct subrequest *sub)
+static void abort_subrequest(struct subrequest *sub)
 {
     sub->x.cancelled = true;
     subrequest_release(sub);
 }
 
 /*
- * Cuts the subrequests, except detached ones, which continue on worker->orphaned_subrequests unless the request was
- * cut.
+ * Aborts the subrequests, except detached ones, which continue on worker->orphaned_subrequests unless the request was
+ * aborted.
  */
-static void detach_or_cut_subrequests(struct request_state *request)
+static void detach_or_abort_subrequests(struct request_state *request)
 {
     struct list *link;
 
@@ -56,7 +56,7 @@ static void detach_or_cut_subrequests(struct request_state *request)
         struct subrequest *sub = container_of(link, struct subrequest, link);
 
         if (!sub->detached || request->x->cancelled) {
-            subrequest_cut(sub);
+            abort_subrequest(sub);
             continue;
         }
         sub->request->connection = sub->detached;
@@ -69,7 +69,7 @@ void request_release(struct request_state *request)
     bool resumed = !list_empty(&request->resumed);
 
     list_remove(&request->resumed);
-    detach_or_cut_subrequests(request);
+    detach_or_abort_subrequests(request);
     if (request->pending && !resumed)
         cancel_pending(request);
     for (uint64_t left = request->location->finishing; left != 0; left &= left - 1) {
@@ -84,5 +84,5 @@ void subrequest_abort_all(struct worker *worker)
     struct list *link;
 
     while ((link = list_pop(&worker->orphaned_subrequests)) != NULL)
-        subrequest_cut(container_of(link, struct subrequest, link));
+        abort_subrequest(container_of(link, struct subrequest, link));
 }

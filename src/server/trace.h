@@ -15,7 +15,7 @@ struct trace {
      * another outcome without calling it.
      */
     enum outcome (*call_module)(struct trace *trace, struct request_state *request, unsigned index);
-    /* Called after the response was sent or cut, before the request's memory is freed. */
+    /* Called after the response was sent or aborted, before the request's memory is freed. */
     void (*finished)(struct trace *trace, struct request_state *request);
 };
 

@@ -208,7 +208,7 @@ struct wire {
     bool delivering;                /* inside `received` or `opened` */
     bool was_full;                  /* there was no room before the send in flight */
     bool peer_ended;
-    bool cut;                       /* end of stream without close_notify */
+    bool truncated;                 /* end of stream without close_notify */
     bool got_plain_http;
     bool finishing;                 /* wire_finish: the end follows the queued output */
     bool notified;                  /* close_notify was queued */
@@ -332,9 +332,9 @@ bool wire_unacknowledged(struct wire *wire);
 void wire_close(struct wire *wire, enum wire_close_reason end);
 
 /* After `received` of length 0: TLS ended without close_notify (RFC 8446 6.1); the stream may have been truncated. */
-static inline bool wire_cut(const struct wire *wire)
+static inline bool wire_truncated(const struct wire *wire)
 {
-    return wire->cut;
+    return wire->truncated;
 }
 
 /*

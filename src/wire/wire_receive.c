@@ -174,7 +174,7 @@ static void receive_done(struct op *op, int result)
     } else if (result < 0) {
         wire_fail(wire, wire_close_reason_of(result));
     } else if (result == 0) {
-        wire->cut = wire->tls != NULL;
+        wire->truncated = wire->tls != NULL;
         peer_ended(wire);
     } else if (wire->state == WIRE_DRAINING) { /* close was requested before the end was decided */
         wire->received += (uint64_t)result;

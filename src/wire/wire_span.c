@@ -170,7 +170,7 @@ void wire_span_push(struct wire *wire, op_done *done)
 }
 
 /* The pipe holds all requested bytes: a partial result is fine, an empty one is an error. */
-static bool is_cut_short(const struct wire *wire, int result)
+static bool is_incomplete(const struct wire *wire, int result)
 {
     const struct op *op = &wire->send;
 
@@ -179,7 +179,7 @@ static bool is_cut_short(const struct wire *wire, int result)
 
 bool wire_span_push_done(struct wire *wire, int result)
 {
-    bool broken = is_cut_short(wire, result);
+    bool broken = is_incomplete(wire, result);
     uint64_t sent = result > 0 ? (uint64_t)result : 0;
 
     if (wire->span.kind == CHUNK_FILE)

@@ -45,7 +45,7 @@ def test_chosen_http2_client_logs_frames(launch, loop, transport):
                 r'^sent HEADERS, stream 1, \d+ bytes, END_HEADERS$', '^sent DATA, stream 1, 4 bytes, END_STREAM$',
                 r'^response sent: status 200, \d+ bytes, 4 of the body, (plain|user|ktls)',
                 '^received PING, stream 0, 8 bytes, 0x0102030405060708$', '^sent PING, stream 0, 8 bytes, ACK, 0x0102030405060708$',
-                '^request received, stream: 3', r'^sent RST_STREAM, stream 3, 4 bytes, INTERNAL_ERROR \(2\)$', '^response cut: ',
+                '^request received, stream: 3', r'^sent RST_STREAM, stream 3, 4 bytes, INTERNAL_ERROR \(2\)$', '^response aborted: ',
                 r'^sent DATA, stream 5, \d+ bytes, END_STREAM$', r'^received GOAWAY, stream 0, \d+ bytes, last stream 0, NO_ERROR \(0\)$', r'^closed \(\d\)$']
     at = 0
     for pattern in in_order:

@@ -94,7 +94,7 @@ START_TEST(records_have_the_raw_text)
 }
 END_TEST
 
-START_TEST(long_lines_are_cut)
+START_TEST(long_lines_are_truncated)
 {
     struct recorded recorded = {.count = 0};
     struct log log = {.level = LOG_DEBUG, .sink = record_line, .owner = &recorded};
@@ -162,7 +162,7 @@ int main(void)
     tcase_add_test(tests, control_bytes_cannot_forge_a_line);
     tcase_add_test(tests, fields_follow_the_text);
     tcase_add_test(tests, records_have_the_raw_text);
-    tcase_add_test(tests, long_lines_are_cut);
+    tcase_add_test(tests, long_lines_are_truncated);
     tcase_add_test(tests, log_without_a_sink_is_silent);
     tcase_add_test(tests, each_level_is_parsed_from_its_name);
     tcase_add_test(tests, one_line_per_second);

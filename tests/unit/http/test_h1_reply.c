@@ -28,8 +28,8 @@ static void append_body(struct seen *seen, struct str piece)
     seen->length += piece.length;
 }
 
-/* Reads `bytes` in pieces of `cut` bytes, then the end of the connection. */
-static struct seen read_all(const struct h1_reply_settings *settings, struct str bytes, size_t cut)
+/* Reads `bytes` in pieces of `piece` bytes, then the end of the connection. */
+static struct seen read_all(const struct h1_reply_settings *settings, struct str bytes, size_t piece)
 {
     struct seen seen = {.end = REPLY_MORE};
     struct str part;
@@ -38,7 +38,7 @@ static struct seen read_all(const struct h1_reply_settings *settings, struct str
     trailers = (struct headers){0};
     h1_reply_init(&reply, settings, &arena, &trailers);
     while (bytes.length && seen.end == REPLY_MORE) {
-        struct str in = str_slice(bytes, 0, cut);
+        struct str in = str_slice(bytes, 0, piece);
         enum h1_reply_step step;
 
         bytes = str_skip(bytes, in.length);
@@ -103,8 +103,8 @@ START_TEST(valid_responses_in_every_division)
     for (size_t i = 0; i < COUNT(good); i++) {
         const struct h1_reply_settings settings = {.head = good[i].head, .head_max = 4096};
 
-        for (size_t cut = 1; cut <= strlen(good[i].bytes); cut++) {
-            struct seen seen = read_all(&settings, str_from(good[i].bytes), cut);
+        for (size_t piece = 1; piece <= strlen(good[i].bytes); piece++) {
+            struct seen seen = read_all(&settings, str_from(good[i].bytes), piece);
 
             ck_assert_msg(seen.end == REPLY_WHOLE, "%s: %s", good[i].bytes, reply.fault);
             ck_assert_int_eq(seen.status, good[i].status);
@@ -176,8 +176,8 @@ START_TEST(invalid_responses_in_every_division)
     const struct h1_reply_settings settings = {.head_max = 4096};
 
     for (size_t i = 0; i < COUNT(bad); i++) {
-        for (size_t cut = 1; cut <= strlen(bad[i].bytes); cut++) {
-            struct seen seen = read_all(&settings, str_from(bad[i].bytes), cut);
+        for (size_t piece = 1; piece <= strlen(bad[i].bytes); piece++) {
+            struct seen seen = read_all(&settings, str_from(bad[i].bytes), piece);
 
             ck_assert_msg(seen.end == REPLY_BAD, "%s: taken", bad[i].bytes);
             ck_assert_msg(strstr(reply.fault, bad[i].fault) != NULL, "%s: %s", bad[i].bytes, reply.fault);
@@ -244,7 +244,7 @@ START_TEST(truncated_body_without_length_is_invalid)
 {
     static const struct {
         const char *bytes;
-        enum h1_reply_step cut;
+        enum h1_reply_step expected;
     } rows[] = {
         {OK "\r\nuntil the end", REPLY_BAD},
         {OK "Content-Length: 5\r\n\r\nhello", REPLY_WHOLE},
@@ -260,7 +260,7 @@ START_TEST(truncated_body_without_length_is_invalid)
         h1_reply_init(&reply, &settings, &arena, &trailers);
         ck_assert_int_eq(h1_reply_read(&reply, &in, &part), REPLY_HEAD);
         ck_assert_int_eq(h1_reply_read(&reply, &in, &part), REPLY_PART);
-        ck_assert_int_eq(h1_reply_ended(&reply, true), rows[i].cut);
+        ck_assert_int_eq(h1_reply_ended(&reply, true), rows[i].expected);
         finish_reply();
     }
 }

@@ -179,12 +179,12 @@ START_TEST(responses_do_not_depend_on_the_split)
     for (size_t i = 0; i < COUNT(sequences); i++) {
         struct str sent = str_from(sequences[i].sent);
 
-        for (size_t cut = 1; cut < sent.length; cut++) {
+        for (size_t split = 1; split < sent.length; split++) {
             struct table_server server;
 
             table_server_open(&server, &protocol_http1, rows);
-            table_server_feed(&server, str_slice(sent, 0, cut), 0);
-            table_server_feed(&server, str_skip(sent, cut), 0);
+            table_server_feed(&server, str_slice(sent, 0, split), 0);
+            table_server_feed(&server, str_skip(sent, split), 0);
             ck_assert_text(table_server_take(&server), sequences[i].received);
             table_server_close(&server);
         }

@@ -54,7 +54,7 @@ START_TEST(each_frame_type_has_its_description)
 }
 END_TEST
 
-/* A description is cut at every size, never past it. */
+/* A description is truncated to every size, never longer. */
 START_TEST(descriptions_are_truncated_at_any_size)
 {
     struct h2_frame frame = frame_of((size_t)_i);

@@ -223,8 +223,8 @@ START_TEST(srv_records_are_parsed)
     ck_assert_uint_eq(records[0].port, 8080);
     ck_assert_uint_eq(records[0].ttl_s, 300);
     ck_assert_int_eq(srv_read(answer, length, records, 0), 0);
-    for (size_t cut = 0; cut < length; cut++)
-        ck_assert_int_eq(srv_read(answer, cut, records, 4), -EBADMSG);
+    for (size_t prefix = 0; prefix < length; prefix++)
+        ck_assert_int_eq(srv_read(answer, prefix, records, 4), -EBADMSG);
     for (size_t at = 0; at < length; at++) { /* no value of a byte causes a read past the end */
         unsigned char *exact = malloc(length);
 

@@ -41,7 +41,7 @@ START_TEST(written_head_is_parsed_back)
 }
 END_TEST
 
-START_TEST(head_cut_at_each_byte)
+START_TEST(head_truncated_at_each_byte)
 {
     struct str head = usual_head();
 
@@ -113,7 +113,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {written_head_is_parsed_back, head_cut_at_each_byte};
+    const TTest *const tests[] = {written_head_is_parsed_back, head_truncated_at_each_byte};
     const struct suite_loop loops[] = {
         {head_with_invalid_metadata_is_refused, COUNT(invalid)},
         {head_with_invalid_text_is_refused, COUNT(invalid_texts)},

@@ -50,7 +50,7 @@ START_TEST(every_response_has_its_result)
 }
 END_TEST
 
-START_TEST(long_responses_are_cut)
+START_TEST(long_responses_are_truncated)
 {
     static char bytes[LIMIT_OTLP_RESPONSE];
     struct otlp_response response;
@@ -88,7 +88,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {every_response_has_its_result, long_responses_are_cut,
+    const TTest *const tests[] = {every_response_has_its_result, long_responses_are_truncated,
                                   malformed_bodies_reject_no_span, temporary_statuses_are_retryable, NULL};
 
     return run_tests("otlp_response", tests);

@@ -30,7 +30,7 @@ START_TEST(items_are_read_in_order)
 }
 END_TEST
 
-START_TEST(long_values_are_cut)
+START_TEST(long_values_are_truncated)
 {
     char text[LIMIT_SPAN_TEXT + 1];
     struct span span = {0};
@@ -130,7 +130,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {items_are_read_in_order, long_values_are_cut, attributes_without_room_are_counted,
+    const TTest *const tests[] = {items_are_read_in_order, long_values_are_truncated,
+                                  attributes_without_room_are_counted,
                                   ids_are_parsed, overwritten_spans_are_rejected, no_bytes_are_read_outside_the_items,
                                   NULL};
 

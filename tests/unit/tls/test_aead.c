@@ -119,13 +119,13 @@ START_TEST(vectors_of_the_specifications_are_sealed)
                                  .additional_length = (uint8_t)from_hex(vector->additional, additional),
                                  .nonce = nonce};
     ck_assert(aead->engine->key_set(aead, &key, vector->cipher, false, key_bytes));
-    for (size_t cut = 0; cut <= length + 1; cut++) {
-        struct iovec parts[] = {{cut > length ? into : text, cut > length ? length : cut},
-                                {text + cut, length - cut}};
+    for (size_t split = 0; split <= length + 1; split++) {
+        struct iovec parts[] = {{split > length ? into : text, split > length ? length : split},
+                                {text + split, length - split}};
 
         memcpy(into, text, length);
         record.parts = parts;
-        record.count = cut > length ? 1 : 2;
+        record.count = split > length ? 1 : 2;
         ck_assert_ptr_eq(aead->engine->seal(aead, key, &record, into), into + length + AEAD_TAG);
         ck_assert_mem_eq(into, expected, length);
         ck_assert_mem_eq(into + length, wanted_tag, AEAD_TAG);

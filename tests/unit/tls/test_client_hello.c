@@ -196,16 +196,16 @@ START_TEST(real_hellos_in_small_records)
     ck_assert_int_eq(client_hello_read(str_of(bytes, (size_t)length), &hello), 0);
     ck_assert(str_equal(str_of(hello.name, hello.name_length), STR("www.example.com")));
     for (size_t size = 1; size < 40; size++) {
-        struct made cut = {.length = 0};
+        struct made fragments = {.length = 0};
 
         for (size_t at = 5; at < (size_t)length; at += size) {
             size_t count = (size_t)length - at < size ? (size_t)length - at : size;
 
-            append_bytes(&cut, "\x16\3\1", 3);
-            put_number(&cut, count, 2);
-            append_bytes(&cut, bytes + at, count);
+            append_bytes(&fragments, "\x16\3\1", 3);
+            put_number(&fragments, count, 2);
+            append_bytes(&fragments, bytes + at, count);
         }
-        ck_assert_int_eq(read_made(&cut, &hello), 0);
+        ck_assert_int_eq(read_made(&fragments, &hello), 0);
         ck_assert(str_equal(str_of(hello.name, hello.name_length), STR("www.example.com")));
     }
     SSL_free(ssl);
@@ -231,26 +231,26 @@ END_TEST
  */
 static void check_prefixes(const struct made *made, size_t size)
 {
-    static struct made cut;
+    static struct made fragments;
     struct client_hello_scan scan = {0};
     struct client_hello hello;
 
-    cut.length = 0;
+    fragments.length = 0;
     for (size_t at = 5; at < made->length; at += size) {
         size_t part = made->length - at < size ? made->length - at : size;
 
-        append_bytes(&cut, "\x16\3\1", 3);
-        put_number(&cut, part, 2);
-        append_bytes(&cut, made->bytes + at, part);
+        append_bytes(&fragments, "\x16\3\1", 3);
+        put_number(&fragments, part, 2);
+        append_bytes(&fragments, made->bytes + at, part);
     }
-    for (size_t length = 0; length <= cut.length; length++) {
-        struct str bytes = str_of((const char *)cut.bytes, length);
+    for (size_t length = 0; length <= fragments.length; length++) {
+        struct str bytes = str_of((const char *)fragments.bytes, length);
 
-        ck_assert_int_eq(client_hello_is_whole(&scan, bytes), length == cut.length);
-        ck_assert_int_eq(client_hello_read(bytes, &hello), length == cut.length ? 0 : -EAGAIN);
+        ck_assert_int_eq(client_hello_is_whole(&scan, bytes), length == fragments.length);
+        ck_assert_int_eq(client_hello_read(bytes, &hello), length == fragments.length ? 0 : -EAGAIN);
     }
-    append_bytes(&cut, "more", 4);
-    ck_assert(client_hello_is_whole(&scan, str_of((const char *)cut.bytes, cut.length)));
+    append_bytes(&fragments, "more", 4);
+    ck_assert(client_hello_is_whole(&scan, str_of((const char *)fragments.bytes, fragments.length)));
 }
 
 START_TEST(whole_exactly_if_parsable)

@@ -105,14 +105,14 @@ START_TEST(plaintext_in_parts_seals_the_same)
         text[i] = (char)(i * 7 + i / 256);
     for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
         struct record_key key = make_key(kind->version, kind->cipher, 3), again = key, third = key, fourth = key;
-        size_t length = lengths[i], cut = length / 3, head = record_head(&key);
-        struct iovec parts[] = {{text, cut},
+        size_t length = lengths[i], split = length / 3, head = record_head(&key);
+        struct iovec parts[] = {{text, split},
                                 {NULL, 0},
-                                {text + cut, 1 * (length > cut)},
-                                {text + cut + (length > cut), 0},
+                                {text + split, 1 * (length > split)},
+                                {text + split + (length > split), 0},
                                 {NULL, 0}};
 
-        parts[3].iov_len = length - cut - parts[2].iov_len;
+        parts[3].iov_len = length - split - parts[2].iov_len;
         ck_assert_uint_eq(head, kind->head);
         ck_assert_uint_eq(record_overhead(&key), kind->overhead);
         ssize_t sealed = seal(cache, &key, &context, 23, text, length, into);
@@ -126,9 +126,9 @@ START_TEST(plaintext_in_parts_seals_the_same)
         ck_assert_uint_eq(key.sequence, 6);
         ck_assert_mem_eq(&key, &third, sizeof(key));
         memset(other, 0, sizeof(other));
-        memcpy(other + head, text, cut);
-        parts[0] = (struct iovec){other + head, cut};
-        parts[1] = (struct iovec){text + cut, length - cut};
+        memcpy(other + head, text, split);
+        parts[0] = (struct iovec){other + head, split};
+        parts[1] = (struct iovec){text + split, length - split};
         ck_assert_int_eq(record_seal(cache, &fourth, &context, 23, parts, 2, other), sealed);
         ck_assert_mem_eq(into, other, (size_t)sealed);
     }

@@ -49,7 +49,7 @@ START_TEST(file_errors_are_reported)
     pem_write_key("oldsecret.key", one.key, "pass", true);
     pem_write_text("empty.pem", STR(""));
     pem_write_text("der.pem", STR("\x30\x82\x01\x02zzz"));
-    pem_write_text("cut.pem", STR("-----BEGIN CERTIFICATE-----\nMIIB"));
+    pem_write_text("truncated.pem", STR("-----BEGIN CERTIFICATE-----\nMIIB"));
     pem_write_text("bad.pem", STR("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"));
     pem_write_text("bad.key", STR("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"));
     pem_write_text("huge.pem", str_of(many, LIMIT_PEM_FILE + 10));
@@ -67,7 +67,7 @@ START_TEST(file_errors_are_reported)
     assert_loads(pem_path("one.key"), pem_path("one.key"), "contains no certificate");
     assert_loads(pem_path("one.pem"), pem_path("one.pem"), "contains no private key");
     assert_loads(pem_path("one.pem"), STR(""), "contains no private key");
-    assert_loads(pem_path("cut.pem"), pem_path("one.key"), "certificate number 1 in");
+    assert_loads(pem_path("truncated.pem"), pem_path("one.key"), "certificate number 1 in");
     assert_loads(pem_path("bad.pem"), pem_path("one.key"), "certificate number 1 in");
     assert_loads(pem_path("one.pem"), pem_path("bad.key"), "cannot be read");
     assert_loads(pem_path("huge.pem"), pem_path("one.key"), "too large");

@@ -50,7 +50,7 @@ static void make_all(void)
     pem_write_key("old.key", pair_of_keys.key, "secret", true);
     write_parameters("dh.pem", "ffdhe2048");
     write_parameters("weak.pem", "dh_1024_160");
-    pem_write_text("cut.pem", STR("-----BEGIN DH PARAMETERS-----\nMIIB\n-----END DH PARAMETERS-----\n"));
+    pem_write_text("truncated.pem", STR("-----BEGIN DH PARAMETERS-----\nMIIB\n-----END DH PARAMETERS-----\n"));
     memset(long_line, 'x', sizeof(long_line));
     memcpy(long_line + sizeof(long_line) - 8, "\nsecret\n", 8);
 }
@@ -177,7 +177,7 @@ static const struct {
     {"auto", NULL, true},
     {"dh.pem", NULL, true},
     {"weak.pem", "have 1024 bits", false},
-    {"cut.pem", "cannot be read", false},
+    {"truncated.pem", "cannot be read", false},
     {"one.pem", "contains no parameters of Diffie-Hellman", false},
     {"none.pem", "cannot be opened: No such file", false},
 };

@@ -133,12 +133,12 @@ START_TEST(truncated_flight_waits)
 
     pair_open(&pair, &settings, 1);
     int length = 5;
-    for (int cut = 0; cut < length; cut += 7) {
+    for (int count = 0; count < length; count += 7) {
         pair_reconnect(&pair);
         ck_assert_int_eq(SSL_do_handshake(pair.client), -1);
         ERR_clear_error();
         length = BIO_read(SSL_get_wbio(pair.client), bytes, sizeof(bytes));
-        ck_assert_int_eq(feed_handshake(pair.session, bytes, (size_t)cut, sizeof(bytes)), -EAGAIN);
+        ck_assert_int_eq(feed_handshake(pair.session, bytes, (size_t)count, sizeof(bytes)), -EAGAIN);
         ck_assert_uint_eq(pair.wire_length, 0);
     }
     pair_close(&pair);
