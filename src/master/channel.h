@@ -20,6 +20,9 @@ enum channel_kind {
     CHANNEL_LISTEN,                 /* master: accept also from this socket of a dead worker; `index`: endpoint * workers + that worker's number */
     CHANNEL_UNLISTEN,               /* master: stop accepting from the sockets of worker number `index` */
     CHANNEL_CERTIFICATES,           /* master: server number `index` has new TLS files, in the memory of this descriptor */
+    CHANNEL_LOG_LEVEL,              /* worker: change the level of the error log to `index` in all processes. Master: it has this level */
+    CHANNEL_TICKET_KEY,             /* worker: generate the next key of session tickets, in shared memory; `index` 0 */
+    CHANNEL_DONE,                   /* master: `index` requests of this worker (the two above) have been handled since its start; wraps */
     CHANNEL_KINDS
 };
 

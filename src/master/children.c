@@ -1,6 +1,6 @@
 /*
- * The master's workers: fork, messages, restart. The restart delay grows each time a worker dies soon after its start,
- * which bounds the number of forks.
+ * The master's workers: fork, messages from them, restart. The restart delay grows each time a worker dies soon after
+ * its start, which bounds the number of forks.
  */
 #include "master/master_state.h"
 
@@ -10,7 +10,6 @@
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,26 +23,6 @@ static void close_fd(int *fd)
     if (*fd >= 0)
         close(*fd);
     *fd = -1;
-}
-
-/* A message that did not fit into the channel. Owns its descriptor. */
-struct queued_message {
-    struct list link;
-    struct channel_message message;
-};
-
-static void queued_message_free(struct queued_message *queued)
-{
-    list_remove(&queued->link);
-    close_fd(&queued->message.fd);
-    free(queued);
-}
-
-void child_channel_close(struct child *child)
-{
-    while (!list_empty(&child->queued))
-        queued_message_free(container_of(child->queued.next, struct queued_message, link));
-    close_fd(&child->channel_fd);
 }
 
 /* In a new worker: closes the channels of the other workers of a generation, and of its exporter. */
@@ -172,6 +151,7 @@ static void start_child(struct master *master, struct generation *generation, un
     child->started_ms = child->heartbeat_ms = master->clock.monotonic_ms;
     child->restart_ms = 0;
     child->ready = child->traced = false;
+    child->requests = 0;
     if (pid == 0)
         become_worker(master, generation, number, worker_end, parent);
     if (pid < 0) {
@@ -191,83 +171,6 @@ static void start_child(struct master *master, struct generation *generation, un
     log_write(&master->error_log.log, LOG_INFO, "worker process %ld started", (long)pid);
 }
 
-/*
- * A newer message replaces a queued one of the same kind, which bounds the queue of a worker that does not read.
- * Several sockets of a dead worker have the same index, so each CHANNEL_LISTEN is kept until a CHANNEL_UNLISTEN
- * cancels them.
- */
-static bool message_replaces(const struct channel_message *message, const struct channel_message *before,
-                             unsigned workers)
-{
-    if (message->kind == CHANNEL_UNLISTEN && before->kind == CHANNEL_LISTEN)
-        return before->index % workers == message->index;
-    return message->kind == before->kind && message->index == before->index && message->kind != CHANNEL_LISTEN;
-}
-
-/* `workers`: the number of workers in the child's generation. Returns 0 or -errno. */
-static int queue_message(struct child *child, const struct channel_message *message, unsigned workers)
-{
-    struct queued_message *queued = calloc(1, sizeof(*queued));
-
-    if (!queued)
-        return -ENOMEM;
-    queued->message = *message;
-    if (message->fd >= 0)
-        queued->message.fd = fcntl(message->fd, F_DUPFD_CLOEXEC, 0);
-    if (message->fd >= 0 && queued->message.fd < 0) {
-        int error = -errno;
-
-        free(queued);
-        return error;
-    }
-    for (struct list *link = child->queued.next, *next; link != &child->queued; link = next) {
-        struct queued_message *before = container_of(link, struct queued_message, link);
-
-        next = link->next;
-        if (message_replaces(message, &before->message, workers))
-            queued_message_free(before);
-    }
-    list_push(&child->queued, &queued->link);
-    return 0;
-}
-
-static void log_send_error(struct master *master, const struct child *child, int error)
-{
-    if (error < 0 && error != -EPIPE && error != -ECONNRESET) /* the worker is dead: SIGCHLD follows */
-        log_write(&master->error_log.log, LOG_ALERT, "sending to worker process %ld failed (%d: %s)",
-                  (long)child->pid, -error, strerror(-error));
-}
-
-static void send_message(struct master *master, struct generation *generation, unsigned number,
-                         enum channel_kind kind, uint32_t index, int fd)
-{
-    struct child *child = &generation->children[number];
-    const struct channel_message message = {.kind = kind, .index = index, .fd = fd};
-    int result = -EAGAIN;
-
-    if (child->pid == 0 || child->channel_fd < 0)
-        return;
-    if (list_empty(&child->queued))
-        result = channel_send(child->channel_fd, &message);
-    if (result == -EAGAIN)
-        result = queue_message(child, &message, generation->child_count);
-    log_send_error(master, child, result);
-}
-
-void child_write(struct master *master, struct child *child)
-{
-    int result = 0;
-
-    while (result == 0 && !list_empty(&child->queued)) {
-        struct queued_message *queued = container_of(child->queued.next, struct queued_message, link);
-
-        result = channel_send(child->channel_fd, &queued->message);
-        if (result != -EAGAIN)
-            queued_message_free(queued);
-    }
-    log_send_error(master, child, result == -EAGAIN ? 0 : result);
-}
-
 void child_reassign_sockets(struct master *master, struct generation *generation, unsigned number)
 {
     const struct sockets *sockets = &generation->sockets;
@@ -285,8 +188,8 @@ void child_reassign_sockets(struct master *master, struct generation *generation
             int fd = sockets_get(sockets, i, slot);
 
             if (fd >= 0 && fd != sockets_get(sockets, i, acceptor)) /* a unix: socket is shared by all workers */
-                send_message(master, generation, acceptor, CHANNEL_LISTEN,
-                             (uint32_t)i * sockets->workers + number, fd);
+                child_send(master, generation, &generation->children[acceptor], CHANNEL_LISTEN,
+                           (uint32_t)i * sockets->workers + number, fd);
         }
     }
 }
@@ -294,8 +197,8 @@ void child_reassign_sockets(struct master *master, struct generation *generation
 static void return_sockets(struct master *master, struct generation *generation, struct child *child)
 {
     if (child->acceptor >= 0)
-        send_message(master, generation, (unsigned)child->acceptor, CHANNEL_UNLISTEN,
-                     (uint32_t)(child - generation->children), -1);
+        child_send(master, generation, &generation->children[child->acceptor], CHANNEL_UNLISTEN,
+                   (uint32_t)(child - generation->children), -1);
     child->acceptor = -1;
 }
 
@@ -329,11 +232,14 @@ void child_read(struct master *master, struct generation *generation, struct chi
     while ((result = channel_receive(child->channel_fd, &message)) == 1) {
         if (message.fd >= 0)
             close(message.fd);
-        if (message.kind != CHANNEL_READY || child->ready) {
-            result = message.kind == CHANNEL_FAILED ? 0 : -EPROTO;
-            break;
+        if (message.kind == CHANNEL_READY && !child->ready) {
+            child_is_ready(master, generation, child);
+            continue;
         }
-        child_is_ready(master, generation, child);
+        if (master_control_request(master, generation, child, &message))
+            return;
+        result = message.kind == CHANNEL_FAILED ? 0 : -EPROTO;
+        break;
     }
     if (result == -EAGAIN)
         return;
@@ -430,12 +336,6 @@ void children_reap(struct master *master)
         else if (!master_acme_exited(master, pid, status) && !master_otlp_exited(master, pid, status))
             upgrade_child_exited(master, pid, status);
     }
-}
-
-void children_send(struct master *master, struct generation *generation, enum channel_kind kind, uint32_t index, int fd)
-{
-    for (unsigned i = 0; i < generation->child_count; i++)
-        send_message(master, generation, i, kind, index, fd);
 }
 
 void children_kill(struct master *master, struct generation *generation)

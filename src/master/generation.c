@@ -78,7 +78,7 @@ int generation_use_error_log(struct master *master, const struct generation *gen
     error_log_set_destination(error_log, fd, syslog,
                               (enum error_log_format)generation->configuration->main->error_log.format);
     error_log->is_stderr = !master->detached && str_equal(path, STR("stderr"));
-    error_log->log.level = generation->configuration->main->error_log.level;
+    error_log->log.level = generation->log_level;
     master_syslog_connect(master);
     return 0;
 }
@@ -227,6 +227,7 @@ struct generation *generation_open(struct master *master, struct configuration *
     }
     generation->configuration = configuration;
     generation->exporter.channel_fd = -1;
+    generation->log_level = configuration->main->error_log.level;
     configuration->number = master->switches + 1;
     for (size_t i = 0; i < configuration->access_log_count; i++)
         configuration->access_logs[i]->fd = -1;

@@ -1,6 +1,6 @@
 /*
  * State shared by the files of the master: master.c (start, signals, end), generation.c (a configuration with its
- * resources) and children.c (its workers: fork, restart, messages). Private to src/master.
+ * resources), children.c (its workers: fork, restart) and child_messages.c (messages to them). Private to src/master.
  */
 #ifndef MASTER_MASTER_STATE_H
 #define MASTER_MASTER_STATE_H
@@ -31,6 +31,7 @@ struct child {
     int channel_fd;                 /* -1: none */
     struct list queued;             /* messages not yet sent, because the channel was full */
     bool ready;
+    uint32_t requests;              /* handled since its start: CHANNEL_DONE */
     int acceptor;                   /* the worker that accepts from its sockets while it is down or hangs; -1: none */
     unsigned failed_starts;         /* consecutive, each soon after its start */
     uint64_t started_ms;
@@ -61,6 +62,7 @@ struct generation {
     struct child *children;
     unsigned child_count;
     enum phase phase;
+    enum log_level log_level;       /* of the error log: that of the configuration, unless the control socket has changed it */
     struct exporter_child exporter;
     uint64_t files_checked_ms;      /* last check of the TLS files */
     uint64_t kill_ms;               /* when remaining workers are killed; 0: never */
@@ -153,12 +155,21 @@ MUST_CHECK int master_tickets_open(struct master *master, struct generation *gen
 void master_tickets_check(struct master *master);
 /* Returns the milliseconds until then; -1: never. */
 int master_tickets_next_ms(const struct master *master);
+/* Generates the next key now, and logs it; the previous one still decrypts. */
+void master_tickets_rotate(struct master *master);
 
 /*
  * Chooses the AEAD engine of each cipher, and logs it, if the generation has TLS and the last choice was made for
  * another `ssl_aead`, or none was made. Returns 0.
  */
 MUST_CHECK int master_aead_choose(struct master *master, struct generation *generation);
+
+/*
+ * Handles a message of a worker that serves the control socket: validates it, applies it to all processes, and sends
+ * CHANNEL_DONE. False, with nothing changed, if this worker may not send it.
+ */
+MUST_CHECK bool master_control_request(struct master *master, struct generation *generation, struct child *child,
+                                       const struct channel_message *message);
 
 /* Probes kernel TLS once, if a server of the generation may use it. -ENOTSUP, logged: `ssl_ktls: on` without it. */
 MUST_CHECK int master_ktls_probe(struct master *master, struct generation *generation);
@@ -221,7 +232,7 @@ int heartbeats_next_ms(const struct master *master);
 
 /* Starts every worker that is due. Does not return in the new process. */
 void children_start(struct master *master, struct generation *generation);
-/* Reads a worker's message. Kills a worker that sends any other than the one that a worker may send. */
+/* Reads a worker's messages, at most one request among them. Kills a worker that sends what a worker may not send. */
 void child_read(struct master *master, struct generation *generation, struct child *child);
 /* Sends queued messages when the channel has room again. */
 void child_write(struct master *master, struct child *child);
@@ -229,6 +240,8 @@ void child_write(struct master *master, struct child *child);
 void child_channel_close(struct child *child);
 /* Reaps exited workers of all generations and plans their restart. */
 void children_reap(struct master *master);
+/* Sends one message to a worker. */
+void child_send(struct master *master, struct generation *generation, struct child *child, enum channel_kind kind, uint32_t index, int fd);
 /* Sends one message to every worker. */
 void children_send(struct master *master, struct generation *generation, enum channel_kind kind, uint32_t index, int fd);
 /* Lets another worker accept from the sockets of a worker that hangs or waits for its restart. */

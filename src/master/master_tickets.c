@@ -72,3 +72,9 @@ void master_tickets_check(struct master *master)
     if (master_tickets_next_ms(master) == 0 && rotate_ticket_key(master) == 0)
         log_write(&master->error_log.log, LOG_INFO, "session tickets are encrypted with a new key");
 }
+
+void master_tickets_rotate(struct master *master)
+{
+    if (rotate_ticket_key(master) == 0)
+        log_write(&master->error_log.log, LOG_NOTICE, "session tickets are encrypted with a new key, on request");
+}

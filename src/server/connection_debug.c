@@ -20,6 +20,15 @@ bool connection_debug_wanted(const struct worker *worker, const union proxy_addr
     return worker->log->level >= LOG_DEBUG;
 }
 
+void connection_debug_update(struct worker *worker)
+{
+    for (struct list *link = worker->connection_list.next; link != &worker->connection_list; link = link->next) {
+        struct connection *connection = container_of(link, struct connection, link);
+
+        connection->debug = connection_debug_wanted(worker, &connection->peer);
+    }
+}
+
 void connection_debug_write(const struct connection *connection, const char *format, ...)
 {
     char text[512];

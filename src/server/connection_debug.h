@@ -9,6 +9,8 @@
 
 /* True if the connections of this client have a debug log. */
 bool connection_debug_wanted(const struct worker *worker, const union proxy_address *peer);
+/* Decides this again for all open connections, after a change of the level. Frames are logged of new connections only. */
+void connection_debug_update(struct worker *worker);
 
 /* private: use connection_debug and request_debug */
 void connection_debug_write(const struct connection *connection, const char *format, ...) PRINTF_LIKE(2, 3);

@@ -12,6 +12,7 @@
 #include "server/module.h"
 #include "server/worker_heartbeat.h"
 #include "server/worker_listen.h"
+#include "server/worker_request.h"
 #include "server/worker_sandbox.h"
 #include "site/document_roots.h"
 #include "site/directories.h"
@@ -127,8 +128,15 @@ static void apply_message(struct worker *worker, const struct channel_message *m
     case CHANNEL_UNLISTEN:
         worker_unlisten_for(worker, message->index);
         break;
+    case CHANNEL_LOG_LEVEL:
+        worker_change_log_level(worker, message->index);
+        break;
+    case CHANNEL_DONE:
+        worker_requests_done(worker, message->index);
+        break;
     case CHANNEL_READY:
     case CHANNEL_FAILED:
+    case CHANNEL_TICKET_KEY:
     case CHANNEL_KINDS:
         break;
     }
@@ -321,6 +329,7 @@ static void worker_init(struct worker *worker, const struct worker_args *args)
     worker->sessions = (struct session_shared){&worker->arenas, &worker->loop.clock, &worker->counters->protocols};
     worker->drain_deadline.done = drain_deadline_passed;
     list_init(&worker->borrowed);
+    list_init(&worker->requests);
     list_init(&worker->connection_list);
     list_init(&worker->streams);
     list_init(&worker->orphaned_subrequests);

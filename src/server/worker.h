@@ -71,6 +71,8 @@ struct worker {
     struct op channel;                      /* receives messages of the master */
     int channel_fd;                         /* -1: no master */
     int channel_spare;                      /* spare descriptor, closed to receive a log file from the master; -1: none */
+    struct list requests;                   /* to the master, which has not handled them: worker_request.h */
+    uint32_t request_number;                /* of the last one */
     struct op signals;                      /* TERM and QUIT sent to this worker itself */
     int signal_fd;
     struct access_log *access_log;          /* batched lines: access_log.c */
@@ -94,6 +96,7 @@ struct worker {
 struct stream_listening {
     worker_accept *accept;
     void (*abort_all)(struct worker *worker); /* closes every connection at once */
+    void (*update_debug)(struct worker *worker); /* as connection_debug_update */
 };
 
 /*

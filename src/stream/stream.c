@@ -362,4 +362,4 @@ static void stream_abort_all(struct worker *worker)
         wire_close(&container_of(link, struct stream, link)->client, WIRE_CLOSE_ABORT);
 }
 
-const struct stream_listening stream_listening = {stream_accept, stream_abort_all};
+const struct stream_listening stream_listening = {stream_accept, stream_abort_all, stream_debug_update};

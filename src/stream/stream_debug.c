@@ -19,6 +19,15 @@ void stream_debug_write(const struct stream *stream, const char *format, ...)
     log_write_fields(stream_log(stream), LOG_DEBUG, &(struct log_fields){.connection = stream->number}, "%s", text);
 }
 
+void stream_debug_update(struct worker *worker)
+{
+    for (struct list *link = worker->streams.next; link != &worker->streams; link = link->next) {
+        struct stream *stream = container_of(link, struct stream, link);
+
+        stream->debug = connection_debug_wanted(worker, &stream->address);
+    }
+}
+
 void stream_debug_accepted(struct stream *stream)
 {
     struct listen_address client = {.length = sizeof stream->address};

@@ -84,6 +84,8 @@ static inline struct log *stream_log(const struct stream *stream)
 void stream_debug_write(const struct stream *stream, const char *format, ...) PRINTF_LIKE(2, 3);
 /* Decides whether the connection has a debug log, and logs its addresses. */
 void stream_debug_accepted(struct stream *stream);
+/* Decides this again for all open connections, after a change of the level. */
+void stream_debug_update(struct worker *worker);
 /* Logs a completed handshake. */
 void stream_debug_opened(const struct stream *stream);
 void stream_debug_closed(const struct stream *stream);
