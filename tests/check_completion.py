@@ -3,6 +3,7 @@
 each of them, and they must include each option that `sluice -h` prints.
 """
 import argparse
+import json
 import os
 import pathlib
 import re
@@ -79,9 +80,15 @@ def check_ctl_words(sluice):
     printed = subprocess.run([sluice, 'ctl', 'help'], check=True, capture_output=True, text=True).stdout.splitlines()[2:]
     commands = [line.strip().split('  ')[0].split() for line in printed]
     page = (FOLDER / 'sluice.1.in').read_text(encoding='utf-8').replace('\\-', '-')
+    schema = json.loads(subprocess.run([sluice, 'schema'], check=True, capture_output=True, text=True).stdout)
+    levels = set(schema['properties']['error_log']['allOf'][0]['oneOf'][1]['properties']['level']['enum'])
+    for name in ('_sluice', 'sluice.fish'):
+        found = re.search(r"debug[a-z ]*", (FOLDER / name).read_text(encoding='utf-8'))[0]
+        assert set(found.split()) == levels, name
     assert complete(sluice, 'sluice', 'ctl', '') == {words[0] for words in commands}
     for words in commands:
-        following = {other[1] for other in commands if other[0] == words[0] and len(other) > 1}
+        following = {other[1] for other in commands if other[0] == words[0] and len(other) > 1 and other[1].islower()}
+        following |= levels if words[0] == 'log-level' else set()
         assert complete(sluice, 'sluice', 'ctl', words[0], '') == following, words
         name = ' '.join(word for word in words if word.islower())
         assert re.search(rf'^\.BR? "?{name}\b', page, re.M), f'sluice(1) lacks ctl {name}'

@@ -37,6 +37,7 @@ _sluice_words() { # COMMAND PREVIOUS CURRENT
     help:help) _sluice_help_names ;;
     ctl:ctl) _sluice_ctl_words ;;
     :-[cpeg] | *:-[cpgo] | ctl:-s | serve:--port | serve:--cert | serve:--key | top:--interval | doctor:--seconds) ;;
+    ctl:log-level) echo debug info notice warn error crit alert emerg ;;
     ctl:[a-z]*) _sluice_ctl_words "$2" ;;
     *) [[ $3 != -* ]] || _sluice_options "$1" ;;
     esac

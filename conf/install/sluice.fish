@@ -11,6 +11,8 @@ function __sluice_ctl_words
     set -l lines (sluice ctl help 2>/dev/null | sed -n '3,$s/^  //p' | sed 's/  .*//')
     if test "$before" = ctl
         string replace -r ' .*' '' -- $lines | sort -u
+    else if test "$before" = log-level
+        string split ' ' 'debug info notice warn error crit alert emerg'
     else
         string match -r -g "^$before ([a-z-]+)" -- $lines
     end

@@ -14,12 +14,13 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char *const level_names[] = {
+const char *const log_level_names[] = {
     [LOG_EMERG] = "emerg", [LOG_ALERT] = "alert",   [LOG_CRIT] = "crit", [LOG_ERROR] = "error",
     [LOG_WARN] = "warn",   [LOG_NOTICE] = "notice", [LOG_INFO] = "info", [LOG_DEBUG] = "debug",
+    [LOG_DEBUG + 1] = NULL,
 };
 
-#define LEVEL_COUNT (sizeof(level_names) / sizeof(level_names[0]))
+#define LEVEL_COUNT (LOG_DEBUG + 1)
 
 bool log_limit_allows(struct log_limit *limit, uint64_t now_ms)
 {
@@ -32,7 +33,7 @@ bool log_limit_allows(struct log_limit *limit, uint64_t now_ms)
 int log_level_parse(struct str name, enum log_level *out_level)
 {
     for (size_t i = 0; i < LEVEL_COUNT; i++) {
-        if (str_equal(name, str_from(level_names[i]))) {
+        if (str_equal(name, str_from(log_level_names[i]))) {
             *out_level = (enum log_level)i;
             return 0;
         }
@@ -42,7 +43,7 @@ int log_level_parse(struct str name, enum log_level *out_level)
 
 const char *log_level_name(enum log_level level)
 {
-    return (size_t)level < LEVEL_COUNT ? level_names[level] : "?";
+    return (size_t)level < LEVEL_COUNT ? log_level_names[level] : "?";
 }
 
 static const struct {

@@ -67,6 +67,8 @@ struct log_limit {
 /* Returns true, for at most one call per second, if a line may be written now. */
 bool log_limit_allows(struct log_limit *limit, uint64_t now_ms);
 
+/* The names of the levels, by enum log_level; NULL-terminated. */
+extern const char *const log_level_names[];
 /* Parses "debug" ... "emerg". 0 or -EINVAL. */
 MUST_CHECK int log_level_parse(struct str name, enum log_level *out_level);
 /* The name of a level: "error". */

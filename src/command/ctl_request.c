@@ -24,6 +24,8 @@ const struct ctl_verb ctl_verbs[] = {
      .slow = true},
     {"caches", "purge-prefix", "POST", "/v1/caches/purge", NULL, {{"cache"}, {"prefix"}},
      "remove the responses of all keys with a prefix", .slow = true},
+    {.noun = "log-level", .help = "the level of the error log"},
+    {"log-level", NULL, "PATCH", NULL, NULL, {{"level"}}, "change it in all processes, until the next reload"},
     {.noun = "certificates", .help = "the certificates in use, with the days left"},
     {.noun = "configuration", .help = "the configuration that runs: file, generation, since when"},
     {.noun = NULL},

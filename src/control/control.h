@@ -7,7 +7,7 @@
 
 #include "control/report.h"
 #include "http/exchange.h"
-#include "server/worker.h"
+#include "server/worker_request.h"
 
 enum { CONTROL_FIELDS_MAX = 8 };
 
@@ -29,6 +29,14 @@ struct control_value {
     uint64_t number;                /* of a switch: 0 or 1; of a choice: its index */
 };
 
+struct control_call;
+
+/*
+ * Handles a request. Returns 200 with the report, the result of control_fail, or CONTROL_PENDING: control_finish follows,
+ * unless call->cancelled is called.
+ */
+typedef int control_verb(struct control_call *call);
+
 /* One request. In the arena of its exchange. */
 struct control_call {
     struct exchange *x;
@@ -41,16 +49,12 @@ struct control_call {
     size_t body_length;
     struct op wake;                 /* timer: more of the body has arrived */
     void *task;                     /* of a verb that returned CONTROL_PENDING */
-    void (*cancelled)(struct control_call *call); /* set with `task`: the client has gone */
+    void (*cancelled)(struct control_call *call); /* of a verb that returned CONTROL_PENDING: the client has gone */
+    struct worker_request request;  /* control_ask_master */
+    control_verb *answered;         /* its result responds */
 };
 
 enum { CONTROL_PENDING = 0 };
-
-/*
- * Handles a request. Returns 200 with the report, the result of control_fail, or CONTROL_PENDING: control_finish follows,
- * unless call->cancelled is called.
- */
-typedef int control_verb(struct control_call *call);
 
 /* One row of the API. */
 struct control_resource {
@@ -72,6 +76,12 @@ void control_finish(struct control_call *call, int status);
  */
 int control_fields_read(struct control_call *call, struct str body);
 
+/*
+ * control_master.c: sends a request to the master; when that has handled it, the result of `answered` responds, which may
+ * not be CONTROL_PENDING. Returns CONTROL_PENDING or the result of control_fail.
+ */
+int control_ask_master(struct control_call *call, enum channel_kind kind, uint32_t index, control_verb *answered);
+
 /* control_upstreams.c: the columns of a server of a group, and its row. */
 extern const char *const control_peer_columns[];
 void control_write_peer(struct report *report, const struct upstream_shared *peer);
@@ -84,4 +94,7 @@ control_verb control_upstreams_change;
 /* control_caches.c */
 extern const struct control_field control_caches_purge_fields[];
 control_verb control_caches, control_caches_purge;
+/* control_log_level.c */
+extern const struct control_field control_log_level_fields[];
+control_verb control_log_level, control_log_level_change;
 #endif

@@ -177,7 +177,8 @@ static const struct directive directives[] = {
              "journald:tag=web. It gets PRIORITY and SYSLOG_IDENTIFIER, and in the error log SLUICE_CLIENT, "
              "SLUICE_REQUEST and others. Lines that a receiver does not accept are lost and counted. format: json "
              "writes one object per line: time, level, pid, message, and connection, client, server, request, host, "
-             "request_id and upstream where the line has them.",
+             "request_id and upstream where the line has them. `sluice ctl log-level` changes the level until the next "
+             "reload.",
      .syntax = "file | stderr | stdout | syslog:server=... | journald [debug | info | notice | warn | error | crit | "
                "alert | emerg] | {path: ..., level: ..., format: text | json}",
      .example = "error_log: {path: stderr, level: notice}",

@@ -188,6 +188,7 @@ void loopback_open(struct loopback *loopback, const char *configuration)
     list_init(&worker->woken);
     list_init(&worker->orphaned_subrequests);
     list_init(&worker->borrowed);
+    list_init(&worker->requests);
     list_init(&worker->free_connections);
     ck_assert_int_eq(loop_open(&worker->loop, backend ? backend : "auto", worker->log), 0);
     worker->wires = (struct wire_shared){.loop = &worker->loop,
