@@ -155,7 +155,7 @@ static void accept_from(int listener, bool fastcgi)
 }
 
 /* An empty line ends a head, or the body of a kind with a body. An empty STDIN record ends a FastCGI request. */
-static void note_end(struct test_upstream *upstream, const char *bytes, size_t length)
+static void count_ends(struct test_upstream *upstream, const char *bytes, size_t length)
 {
     const char *end = upstream->fastcgi ? "\1\5\0\1\0\0\0\0" : "\r\n\r\n";
     size_t size = upstream->fastcgi ? 8 : 4;
@@ -180,7 +180,7 @@ static void serve(struct test_upstream *upstream)
         return;
     }
     if (length > 0)
-        note_end(upstream, bytes, (size_t)length);
+        count_ends(upstream, bytes, (size_t)length);
     if (upstream->ends == 0) {
         upstream->answer = buffer_str(upstreams.answered++ ? &upstreams.later : &upstreams.first);
         upstream->ends = upstreams.bodies ? 2 : 1;
@@ -190,7 +190,7 @@ static void serve(struct test_upstream *upstream)
     upstream->answer = str_skip(upstream->answer, sent > 0 ? (size_t)sent : 0);
 }
 
-static void play_upstreams(void)
+static void serve_upstreams(void)
 {
     accept_from(upstreams.http, false);
     accept_from(upstreams.fastcgi, true);
@@ -204,7 +204,7 @@ static void play_upstreams(void)
 static void server_code_runs(bool yes)
 {
     if (!yes)
-        play_upstreams();
+        serve_upstreams();
     counting = yes;
     CALLGRIND_TOGGLE_COLLECT;
 }

@@ -45,9 +45,9 @@ const char complexity_configuration[] =
     "      /status: {status: on}\n"
     "      /forwarded: {real_ip_header: Forwarded, return: 200 ok}\n"
     "      /auth: {auth_basic: x, auth_basic_user_file: '@/users', return: 200 ok}\n"
-    "      /ask: {auth_request: /asked, auth_request_set: '$said $upstream_http_x', return: 200 ok}\n"
-    "      /asked: {proxy_pass: 'http://unix:@/http'}\n"
-    "      /mirror: {mirror: /asked, proxy_pass: 'http://unix:@/http'}\n"
+    "      /protected: {auth_request: /upstream, auth_request_set: '$auth_field $upstream_http_x', return: 200 ok}\n"
+    "      /upstream: {proxy_pass: 'http://unix:@/http'}\n"
+    "      /mirror: {mirror: /upstream, proxy_pass: 'http://unix:@/http'}\n"
     "      /proxy: {proxy_pass: 'http://unix:@/http', proxy_set_header: {X-Told: $proxy_add_x_forwarded_for, "
     "X-A: ''}, proxy_hide_header: [X-1, X-2]}\n"
     "      /buffered: {proxy_pass: 'http://unix:@/http', proxy_request_buffering: on}\n"
@@ -161,7 +161,7 @@ const struct kind kinds[] = {
     {.name = "fields passed on", .n = 495,
      .request = {HEAD("/proxy"), "X-#: 1\r\n", END}, .status = 200},
     {.name = "fields for auth_request", .n = 495,
-     .request = {HEAD("/ask"), "X-#: 1\r\n", END}, .status = 200},
+     .request = {HEAD("/protected"), "X-#: 1\r\n", END}, .status = 200},
     {.name = "fields mirrored", .n = 495,
      .request = {HEAD("/mirror"), "X-#: 1\r\n", END}, .status = 200},
     {.name = "FastCGI parameters", .n = 495,
@@ -253,14 +253,14 @@ const struct kind kinds[] = {
      .request = {HEAD("/intercept") END, "", ""}, .status = 404,
      .first_response = {"HTTP/1.1 404 No\r\n", "X-#: 1\r\n", BODY}},
     {.name = "fields of an auth_request response", .n = 495,
-     .request = {HEAD("/ask") END, "", ""}, .status = 401,
+     .request = {HEAD("/protected") END, "", ""}, .status = 401,
      .first_response = {"HTTP/1.1 401 No\r\n", "WWW-Authenticate: Basic\r\n", BODY}},
     {.name = "Set-Cookie with X-Accel-Redirect", .n = 495,
      .request = {HEAD("/proxy") END, "", ""}, .status = 200,
      .first_response = {OK "X-Accel-Redirect: /return\r\n", "Set-Cookie: a#=1\r\n", BODY}},
     {.name = "Set-Cookie with X-Accel-Redirect to an upstream", .n = 495,
      .request = {HEAD("/proxy") END, "", ""}, .status = 200,
-     .first_response = {OK "X-Accel-Redirect: /asked\r\n", "Set-Cookie: a#=1\r\n", BODY},
+     .first_response = {OK "X-Accel-Redirect: /upstream\r\n", "Set-Cookie: a#=1\r\n", BODY},
      .later_response = {OK, "X-#: 1\r\n", BODY}},
     {.name = "interim responses", .n = 500,
      .request = {HEAD("/proxy") END, "", ""}, .status = 200,

@@ -138,7 +138,7 @@ static void push(struct tls_session *session, const uint8_t *bytes, size_t size,
 }
 
 /* A handshake with a real client; `change` is XORed with its output. */
-static void shake_hands(struct tls_session *session, const uint8_t *change, size_t size, size_t fragment)
+static void perform_handshake(struct tls_session *session, const uint8_t *change, size_t size, size_t fragment)
 {
     static uint8_t bytes[LENT];
     size_t changed = 0;
@@ -196,7 +196,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (bytes[0] == 'r')
         push(session, bytes + 2, size - 2, fragment);
     else
-        shake_hands(session, bytes[0] == 'm' ? bytes + 2 : NULL, bytes[0] == 'm' ? size - 2 : 0, fragment);
+        perform_handshake(session, bytes[0] == 'm' ? bytes + 2 : NULL, bytes[0] == 'm' ? size - 2 : 0, fragment);
     if (bytes[0] == 'k' || bytes[0] == 'c')
         send_first_records(session);
     if (bytes[0] == 'f' || bytes[0] == 'k')

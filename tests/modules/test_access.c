@@ -61,7 +61,7 @@ static const struct {
 };
 
 /* Sends a request from a client with that address; "unix": without an address. */
-static int ask_from(const char *address, const char *path)
+static int request_from(const char *address, const char *path)
 {
     struct sockaddr_storage peer = {.ss_family = AF_UNIX};
     struct sockaddr_in *ip4 = (struct sockaddr_in *)(void *)&peer;
@@ -92,7 +92,7 @@ START_TEST(most_specific_range_decides)
 {
     loopback_open(&server, SERVER);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        int status = ask_from(cases[i].client, cases[i].path);
+        int status = request_from(cases[i].client, cases[i].path);
 
         ck_assert_msg(status == cases[i].status, "%s from %s: %d", cases[i].path, cases[i].client, status);
     }

@@ -17,8 +17,8 @@ static struct loopback server;
 
 #define SERVER                                                                                              \
     "http:\n"                                                                                               \
-    "  log_format: {told: '$uri $status $remote_user'}\n"                                                   \
-    "  access_log: {path: @/log, format: told}\n"                                                           \
+    "  log_format: {one: '$uri $status $remote_user'}\n"                                                   \
+    "  access_log: {path: @/log, format: one}\n"                                                           \
     "  server:\n"                                                                                           \
     "    listen: 8080\n"                                                                                    \
     "    auth_basic: Members \"only\" \\ here\n"                                                            \

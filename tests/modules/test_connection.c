@@ -154,7 +154,7 @@ static ssize_t receive_text(int fd, char *into, size_t size)
     return count < 0 ? -errno : count;
 }
 
-static ssize_t wait_and_hear(int fd, char *into, size_t size)
+static ssize_t wait_and_receive(int fd, char *into, size_t size)
 {
     ssize_t count = -EAGAIN;
 
@@ -216,7 +216,7 @@ START_TEST(pending_is_resumed)
     if (resumed[_i].outcome == OUTCOME_RESPONDED)
         seen.pending->response.status = resumed[_i].status;
     exchange_resume(seen.pending, resumed[_i].outcome);
-    ck_assert_int_gt(wait_and_hear(fd, text, sizeof text), 12);
+    ck_assert_int_gt(wait_and_receive(fd, text, sizeof text), 12);
     ck_assert_int_eq(atoi(text + 9), resumed[_i].status);
     close(fd);
     ck_assert_uint_eq(seen.cancelled, 0);
@@ -296,11 +296,11 @@ START_TEST(idle_clients_time_out)
     fd = loopback_connect(&server);
     if (silences[_i].expected[0])
         send_text(fd, silences[_i].expected);
-    count = wait_and_hear(fd, text, sizeof text);
+    count = wait_and_receive(fd, text, sizeof text);
     if (silences[_i].heard[0]) {
         ck_assert_int_gt(count, 0);
         ck_assert_int_eq(strncmp(text, silences[_i].heard, strlen(silences[_i].heard)), 0);
-        count = wait_and_hear(fd, text, sizeof text);
+        count = wait_and_receive(fd, text, sizeof text);
     }
     ck_assert_int_eq(count, 0);
     /* The client does not close its side; lingering_timeout ends the connection. */
@@ -320,7 +320,7 @@ START_TEST(header_timeout_runs_during_a_response)
     fd = loopback_connect(&server);
     send_text(fd, "GET /now HTTP/1.1\r\nHost: a\r\n\r\nGET /no");
     do
-        count = wait_and_hear(fd, text, sizeof text);
+        count = wait_and_receive(fd, text, sizeof text);
     while (count > 0 && !strstr(text, "HTTP/1.1 408"));
     ck_assert_int_gt(count, 0);
     tear_down();
@@ -343,7 +343,7 @@ START_TEST(send_timeout_ends_stalled_responses)
         ssize_t count;
 
         loopback_turn(&server, 100);
-        count = wait_and_hear(fd, text, sizeof text);
+        count = wait_and_receive(fd, text, sizeof text);
         ck_assert_int_gt(count, 0);
         got += (size_t)count;
     }
@@ -366,19 +366,19 @@ START_TEST(draining_completes_responses)
     busy = loopback_connect(&server);
     send_text(idle, "GET /now HTTP/1.1\r\nHost: a\r\n\r\n");
     send_text(busy, "GET /later HTTP/1.1\r\nHost: a\r\n\r\n");
-    ck_assert_int_gt(wait_and_hear(idle, text, sizeof text), 0);
+    ck_assert_int_gt(wait_and_receive(idle, text, sizeof text), 0);
     wait_until_pending();
     server.worker.draining = true;
     connection_drain_all(&server.worker);
-    ck_assert_int_eq(wait_and_hear(idle, text, sizeof text), 0);
+    ck_assert_int_eq(wait_and_receive(idle, text, sizeof text), 0);
     close(idle);
     loopback_turn(&server, 20);
     ck_assert_uint_eq(server.worker.connections, 1);
     exchange_resume(seen.pending, OUTCOME_DECLINED);
-    ck_assert_int_gt(wait_and_hear(busy, text, sizeof text), 0);
+    ck_assert_int_gt(wait_and_receive(busy, text, sizeof text), 0);
     ck_assert_ptr_nonnull(strstr(text, "HTTP/1.1 404"));
     ck_assert_ptr_nonnull(strstr(text, "close"));
-    ck_assert_int_eq(wait_and_hear(busy, text, sizeof text), 0);
+    ck_assert_int_eq(wait_and_receive(busy, text, sizeof text), 0);
     close(busy);
     tear_down();
 }

@@ -65,7 +65,7 @@ static ssize_t receive_until_end(int fd)
     return count < 0 ? -errno : 0;
 }
 
-static struct str ask_and_stay(int fd, const char *path)
+static struct str request_and_keep_open(int fd, const char *path)
 {
     static char text[4096];
     char head[128];
@@ -96,7 +96,7 @@ static void check_head(size_t row, bool own)
 
     set_up(heads[row].of_server, heads[row].of_location);
     fd = loopback_connect(&server);
-    head = ask_and_stay(fd, own ? "/own" : "/");
+    head = request_and_keep_open(fd, own ? "/own" : "/");
     ck_assert_msg(has(head, heads[row].field, own ? heads[row].inside : heads[row].outside), "%s: " STR_FMT,
                   heads[row].of_location, STR_ARG(head));
     close(fd);
@@ -123,16 +123,16 @@ START_TEST(the_wire_follows_the_location)
 
     set_up("sendfile: on", "sendfile: off, output_buffers: 2 4k, lingering_close: off, tcp_nodelay: off");
     fd = loopback_connect(&server);
-    (void)ask_and_stay(fd, "/");
+    (void)request_and_keep_open(fd, "/");
     ck_assert(settings_now()->sendfile);
     ck_assert_uint_eq(settings_now()->block_size, 65536);
     ck_assert_uint_eq(settings_now()->lingering_ms, 40);
-    (void)ask_and_stay(fd, "/own");
+    (void)request_and_keep_open(fd, "/own");
     ck_assert(!settings_now()->sendfile);
     ck_assert_uint_eq(settings_now()->block_size, 8192);
     ck_assert_uint_eq(settings_now()->lingering_ms, 0);
     ck_assert(settings_now()->delay);
-    (void)ask_and_stay(fd, "/");
+    (void)request_and_keep_open(fd, "/");
     ck_assert(settings_now()->sendfile);
     close(fd);
     loopback_close(&server);
@@ -145,7 +145,7 @@ START_TEST(keepalive_timeout_follows_the_location)
 
     set_up("keepalive_timeout: 1h", "keepalive_timeout: 50ms");
     fd = loopback_connect(&server);
-    (void)ask_and_stay(fd, "/own");
+    (void)request_and_keep_open(fd, "/own");
     ck_assert_int_eq(receive_until_end(fd), 0);
     close(fd);
     loopback_close(&server);
@@ -233,7 +233,7 @@ static bool still_reads_after_close(const char *lingering)
     snprintf(text, sizeof text, "http: {%s, server: {listen: 8080, return: 200 ok}}", lingering);
     loopback_open(&server, text);
     fd = loopback_connect(&server);
-    (void)ask_and_stay(fd, "/");
+    (void)request_and_keep_open(fd, "/");
     end = clock->monotonic_ms + 2500;
     while (open && clock->monotonic_ms < end) {
         loopback_turn(&server, 10);

@@ -14,8 +14,8 @@ static struct loopback server;
     "    - {key: $arg_other, zone: other:1m, rate: 1r/m}\n"                                                   \
     "    - $arg_key zone=quick:1m rate=50r/s\n"                                                               \
     "  limit_conn_zone: [$arg_key zone=open:1m, $arg_other zone=also:1m]\n"                                   \
-    "  log_format: {told: '$uri $status $limit_req_status $limit_conn_status'}\n"                             \
-    "  access_log: {path: @/log, format: told}\n"                                                             \
+    "  log_format: {one: '$uri $status $limit_req_status $limit_conn_status'}\n"                             \
+    "  access_log: {path: @/log, format: one}\n"                                                             \
     "  server:\n"                                                                                             \
     "    listen: 8080\n"                                                                                      \
     "    limit_conn: open 1\n"                                                                                \
@@ -27,7 +27,7 @@ static struct loopback server;
     "      /some: {limit_req: zone=quick burst=5 delay=2, return: 200 ok}\n"                                  \
     "      /long: {limit_req: zone=slow burst=5, return: 200 ok}\n"                                           \
     "      /dry: {limit_req: zone=slow, limit_req_dry_run: on, return: 200 ok}\n"                             \
-    "      /told: {limit_req: zone=slow, limit_req_status: 503, limit_req_log_level: info, return: 200 ok}\n" \
+    "      /limited: {limit_req: zone=slow, limit_req_status: 503, limit_req_log_level: info, return: 200 ok}\n" \
     "      /page: {limit_req: zone=slow, error_page: 429 =503 /busy, return: 200 ok}\n"                       \
     "      /busy: {return: 200 busy}\n"                                                                       \
     "      /again: {limit_req: zone=slow, rewrite: ^ /slow last}\n"                                           \
@@ -56,7 +56,7 @@ START_TEST(excess_requests_are_refused)
     ck_assert_int_eq(request_status("/slow?key=b"), 200);
     ck_assert_int_eq(request_status("/slow"), 200); /* without a key a request is not counted */
     ck_assert_int_eq(request_status("/slow"), 200);
-    ck_assert_int_eq(request_status("/told?key=a"), 503);
+    ck_assert_int_eq(request_status("/limited?key=a"), 503);
     ck_assert_int_eq(request_status("/page?key=a"), 503);
     ck_assert_text(server.body, "busy");
     ck_assert_int_gt((int)loopback_field(&server, "Retry-After").length, 0);

@@ -14,7 +14,7 @@ static struct loopback server;
 
 static struct exchange *pending; /* the exchange whose module returned PENDING */
 
-/* The letter of the query string selects the result: Pass, Allow, Deny, ask for a User, Break (500), Later. */
+/* The letter of the query string selects the result: Pass, Allow, Deny, User (401), Break (500), Later. */
 static enum outcome outcome_of_letter(struct exchange *x, char letter, const char *name)
 {
     switch (letter) {
@@ -113,7 +113,7 @@ static const struct {
     {"all", "LA", 403, 403}, {"all", "LD", 0, 403}, {"all", "AL", 0, 204},
 };
 
-static void hear_later(size_t i)
+static void check_resumed(size_t i)
 {
     char text[4096];
     ssize_t length = -1;
@@ -145,7 +145,7 @@ static void hear_later(size_t i)
 START_TEST(access_modules_may_be_pending)
 {
     for (size_t i = 0; i < sizeof later / sizeof later[0]; i++)
-        hear_later(i);
+        check_resumed(i);
 }
 END_TEST
 

@@ -9,15 +9,15 @@ static struct loopback server;
 
 #define SERVER                                                                                               \
     "http:\n"                                                                                                \
-    "  log_format: {told: '$uri $status'}\n"                                                                 \
-    "  access_log: {path: @/log, format: told}\n"                                                            \
+    "  log_format: {one: '$uri $status'}\n"                                                                 \
+    "  access_log: {path: @/log, format: one}\n"                                                            \
     "  server:\n"                                                                                            \
     "    listen: 8080\n"                                                                                     \
     "    secure_link: $arg_sum,$arg_expires\n"                                                               \
     "    secure_link_sha256: $secure_link_expires$uri secret\n"                                              \
     "    location:\n"                                                                                        \
-    "      /told: {return: '200 \"[$secure_link $secure_link_expires]\"'}\n"                                 \
-    "      /told/old: {secure_link_md5: $secure_link_expires$uri secret, return: '200 [$secure_link]'}\n"    \
+    "      /values: {return: '200 \"[$secure_link $secure_link_expires]\"'}\n"                                 \
+    "      /values/old: {secure_link_md5: $secure_link_expires$uri secret, return: '200 [$secure_link]'}\n"    \
     "      /when: {return: 200 in, when: {$secure_link != 1: {return: 403}}}\n"                              \
     "      /file: {secure_link_required: on, return: 200 in}\n"                                              \
     "      /any: {secure_link_required: on, satisfy: any, allow: 192.0.2.1, deny: all, return: 200 in}\n"    \
@@ -62,21 +62,21 @@ static int request_status(const char *path, const char *expires, const char *sig
 START_TEST(variables_follow_signature_and_expiry)
 {
     loopback_open(&server, SERVER);
-    request_status("/told", LATER, "/told", EVP_sha256(), true);
+    request_status("/values", LATER, "/values", EVP_sha256(), true);
     ck_assert_text(server.body, "[1 " LATER "]");
-    request_status("/told", LATER, "/told", EVP_sha256(), false);
+    request_status("/values", LATER, "/values", EVP_sha256(), false);
     ck_assert_text(server.body, "[1 " LATER "]");
-    request_status("/told", GONE, "/told", EVP_sha256(), true);
+    request_status("/values", GONE, "/values", EVP_sha256(), true);
     ck_assert_text(server.body, "[0 " GONE "]");
-    request_status("/told", LATER, "/tolD", EVP_sha256(), true);
+    request_status("/values", LATER, "/valueS", EVP_sha256(), true);
     ck_assert_text(server.body, "[ " LATER "]");
-    request_status("/told", LATER, "/told", EVP_md5(), true);
+    request_status("/values", LATER, "/values", EVP_md5(), true);
     ck_assert_text(server.body, "[ " LATER "]");
-    request_status("/told", "soon", "/told", EVP_sha256(), true);
+    request_status("/values", "soon", "/values", EVP_sha256(), true);
     ck_assert_text(server.body, "[ soon]");
-    request_status("/told/old", LATER, "/told/old", EVP_md5(), true);
+    request_status("/values/old", LATER, "/values/old", EVP_md5(), true);
     ck_assert_text(server.body, "[1]");
-    request_status("/told/old", LATER, "/told/old", EVP_sha256(), true);
+    request_status("/values/old", LATER, "/values/old", EVP_sha256(), true);
     ck_assert_text(server.body, "[]");
     request_status("/ever", "", "/ever", EVP_sha256(), true);
     ck_assert_text(server.body, "[1]");

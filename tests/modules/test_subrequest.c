@@ -47,7 +47,7 @@ static enum outcome rejected(struct exchange *x, int error)
     return OUTCOME_RESPONDED;
 }
 
-static enum outcome ask_many(struct exchange *x)
+static enum outcome start_many_subrequests(struct exchange *x)
 {
     struct exchange *child;
     int error = 0;
@@ -59,14 +59,14 @@ static enum outcome ask_many(struct exchange *x)
     return rejected(x, error);
 }
 
-static enum outcome asker_handler(struct exchange *x, const void *conf, void *state)
+static enum outcome parent_handler(struct exchange *x, const void *conf, void *state)
 {
     struct str path = x->request.path;
     struct exchange *child;
     int error;
 
     if (str_equal(path, STR("/many")))
-        return ask_many(x);
+        return start_many_subrequests(x);
     if (str_equal(path, STR("/pathless")))
         return rejected(x, exchange_subrequest(x, STR("now"), answered, x, &child));
     if (str_equal(path, STR("/climbing")))
@@ -76,13 +76,13 @@ static enum outcome asker_handler(struct exchange *x, const void *conf, void *st
         x->response.status = 204;
         return OUTCOME_RESPONDED;
     }
-    if (!str_starts(path, STR("/ask/")))
+    if (!str_starts(path, STR("/sub/")))
         return OUTCOME_DECLINED;
     error = exchange_subrequest(x, str_skip(path, 4), answered, x, &child);
     return error < 0 ? rejected(x, error) : OUTCOME_PENDING;
 }
 
-static void asker_cancel(struct exchange *x, void *state)
+static void parent_cancel(struct exchange *x, void *state)
 {
     seen.cancelled += 100;
 }
@@ -168,7 +168,7 @@ static void maker_finish(struct exchange *x, const void *conf)
 }
 
 static const struct module guard = {.name = "guard", .handler = guard_handler, .access = true};
-static const struct module owner = {.name = "owner", .handler = asker_handler, .cancel = asker_cancel};
+static const struct module owner = {.name = "owner", .handler = parent_handler, .cancel = parent_cancel};
 static const struct module maker = {.name = "maker",
                                     .handler = maker_handler,
                                     .filter = maker_shape,
@@ -200,17 +200,17 @@ static const struct {
     const char *body;
     unsigned children;
 } cases[] = {
-    {"/ask/now", 200, "200 /now", 1},
-    {"/ask/now%3fa=b", 200, "200 /now", 1},
-    {"/ask/inside", 200, "200 /inside", 1},
-    {"/ask/moved", 200, "200 /now", 1},
-    {"/ask/round", 200, "500 /round", 1},
-    {"/ask/nothing", 200, "404 /nothing", 1},
-    {"/ask/cut", 200, "444 /cut", 1},
-    {"/ask/rejected", 200, "403 /rejected", 1},
-    {"/ask/ask/now", 200, "200 /ask/now", 2},
-    {"/ask/ask/ask/ask/now", 200, "200 /ask/ask/ask/now", 4},
-    {"/ask/ask/ask/ask/ask/now", 200, "200 /ask/ask/ask/ask/now", 4}, /* the innermost one fails with EMFILE */
+    {"/sub/now", 200, "200 /now", 1},
+    {"/sub/now%3fa=b", 200, "200 /now", 1},
+    {"/sub/inside", 200, "200 /inside", 1},
+    {"/sub/moved", 200, "200 /now", 1},
+    {"/sub/round", 200, "500 /round", 1},
+    {"/sub/nothing", 200, "404 /nothing", 1},
+    {"/sub/cut", 200, "444 /cut", 1},
+    {"/sub/rejected", 200, "403 /rejected", 1},
+    {"/sub/sub/now", 200, "200 /sub/now", 2},
+    {"/sub/sub/sub/sub/now", 200, "200 /sub/sub/sub/now", 4},
+    {"/sub/sub/sub/sub/sub/now", 200, "200 /sub/sub/sub/sub/now", 4}, /* the innermost one fails with EMFILE */
     {"/inside", 404, NULL, 0},
     {"/many", 200, "Too many open files", LIMIT_SUBREQUESTS},
     {"/pathless", 200, "Invalid argument", 0},
@@ -276,7 +276,7 @@ START_TEST(subrequest_may_be_pending)
     int fd;
 
     set_up();
-    fd = open_request("/ask/later");
+    fd = open_request("/sub/later");
     ck_assert_uint_eq(seen.notified, 0);
     seen.pending->response.status = 204;
     exchange_resume(seen.pending, OUTCOME_RESPONDED);
@@ -291,7 +291,7 @@ END_TEST
 /* The client or the worker ends the parent: both exchanges are released, and the owner of the child is not called. */
 START_TEST(subrequest_ends_with_its_parent)
 {
-    static const char *const paths[] = {"/ask/later", "/ask/ask/later"};
+    static const char *const paths[] = {"/sub/later", "/sub/sub/later"};
 
     for (unsigned i = 0; i < 4; i++) {
         int fd;

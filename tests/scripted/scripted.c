@@ -267,7 +267,7 @@ static int turn_of(struct loop *loop, struct op *op)
 }
 
 /* Tries one op: it completes or returns to the list. */
-static void look_at(struct loop *loop, struct op *op)
+static void try_op(struct loop *loop, struct op *op)
 {
     struct scripted *scripted = loop->backend_state;
     bool cancelled = op->state == OP_STATE_CANCELLING;
@@ -319,7 +319,7 @@ static int backend_wait(struct loop *loop, uint64_t until_ms)
         count++;
     }
     for (; count > 0; count--)
-        look_at(loop, draw(scripted, &round, count));
+        try_op(loop, draw(scripted, &round, count));
     if (progressed(loop, before))
         return 0;
     if (until_ms == UINT64_MAX)

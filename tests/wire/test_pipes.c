@@ -127,13 +127,13 @@ static const struct {
     uint64_t whole;
     int ulp_error;
     const char *reason; /* in a build with kernel TLS */
-    bool asked_again;   /* true: the owner may pass the next body in a pipe */
+    bool tried_again;   /* true: the owner may pass the next body in a pipe */
 } declined[] = {
     {65535, 0, "small", true},
     {1000000, ENOENT, "no-module", false},
 };
 
-static bool kernel_is_asked(void)
+static bool is_built_with_ktls(void)
 {
     return strcmp(BUILD_KTLS, "built in") == 0;
 }
@@ -142,7 +142,7 @@ static bool kernel_is_asked(void)
 START_TEST(declined_pipes_are_read)
 {
     int row = _i % 2;
-    const char *reason = row && !kernel_is_asked() ? "not-built" : declined[row].reason;
+    const char *reason = row && !is_built_with_ktls() ? "not-built" : declined[row].reason;
     struct pipe *pipe;
 
     open_wire(_i / 2, &transports[1], true);
@@ -157,7 +157,7 @@ START_TEST(declined_pipes_are_read)
     kit.transfer = wire_transfer_end(&kit.wire, NULL);
     ck_assert_str_eq(wire_path_name(kit.transfer.path), "user");
     ck_assert_str_eq(wire_reason_name(kit.transfer.reason), reason);
-    ck_assert_int_eq((wire_accepts(&kit.wire) & CHUNK_PIPE) != 0, declined[row].asked_again);
+    ck_assert_int_eq((wire_accepts(&kit.wire) & CHUNK_PIPE) != 0, declined[row].tried_again);
     ck_assert_uint_eq(kit.rooms, declined[row].ulp_error != 0);
     pipe_discard(pipe);
     close_wire();
@@ -351,7 +351,7 @@ int main(void)
 
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, pipes_are_sent_by_every_transport, 0, backends * transport_count);
-    if (kernel_is_asked())
+    if (is_built_with_ktls())
         tcase_add_loop_test(tests, large_body_is_promoted, 0, backends);
     tcase_add_loop_test(tests, declined_pipes_are_read, 0, backends * 2);
     tcase_add_loop_test(tests, nonempty_pipe_is_not_reused, 0, backends);

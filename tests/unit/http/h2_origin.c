@@ -180,7 +180,7 @@ static void log_item(struct h2_origin *origin, struct h2_client_stream *stream, 
     }
 }
 
-static void read_news(struct h2_origin *origin)
+static void read_updates(struct h2_origin *origin)
 {
     struct h2_client_stream *stream;
     enum h1_reply_step step;
@@ -199,7 +199,7 @@ static void read_news(struct h2_origin *origin)
 void h2_origin_turn(struct h2_origin *origin)
 {
     receive_all(origin);
-    read_news(origin);
+    read_updates(origin);
     receive_all(origin);
 }
 

@@ -33,7 +33,7 @@ void h2_origin_request(struct h2_origin *origin, unsigned i, const char *method,
 /* Ends all streams and frees everything. */
 void h2_origin_close(struct h2_origin *origin);
 
-/* Receives all that the client sends, and logs its frames; then reads all news, and logs the items. */
+/* Receives all that the client sends, and logs its frames; then reads and logs the items of all updated streams. */
 void h2_origin_turn(struct h2_origin *origin);
 /* Feeds bytes, then a turn. */
 void h2_origin_feed(struct h2_origin *origin, struct str bytes);

@@ -359,9 +359,9 @@ START_TEST(rule_7_large_receives_share_an_iteration)
 END_TEST
 
 /* For the next test: a small send responds to a request; the owners of large sends check whether it is complete. */
-static struct op request, answer;
+static struct op request, response;
 static struct op owners[SENDERS];
-static int answered_at, answered_peer, owners_after;
+static int response_fd, response_peer, owners_after;
 
 static void response_sent(struct op *op, int result)
 {
@@ -373,8 +373,8 @@ static void request_received(struct op *op, int result)
     static const struct iovec word = {(void *)(uintptr_t)"a", 1};
 
     ck_assert_int_eq(result, 1);
-    answer.done = response_sent;
-    loop_send(&loop, &answer, answered_at, &word, 1, 0);
+    response.done = response_sent;
+    loop_send(&loop, &response, response_fd, &word, 1, 0);
 }
 
 static void owner_sends_next(struct op *op, int result)
@@ -383,12 +383,12 @@ static void owner_sends_next(struct op *op, int result)
 
     if (request.state != OP_STATE_IDLE)
         return;
-    ck_assert_msg(owners_after > 0 || recv(answered_peer, &seen, 1, MSG_DONTWAIT) == 1, "the answer is still to leave");
+    ck_assert_msg(owners_after > 0 || recv(response_peer, &seen, 1, MSG_DONTWAIT) == 1, "the response is not sent yet");
     owners_after++;
 }
 
 /* A small response is sent before the large sends continue in the same iteration. */
-START_TEST(rule_17_small_answers_leave_first)
+START_TEST(rule_17_small_responses_precede_large_sends)
 {
     static char bytes[SENT];
     const struct iovec large = {bytes, SENT};
@@ -398,16 +398,16 @@ START_TEST(rule_17_small_answers_leave_first)
     if (!open_loop(&loop, _i))
         return;
     owners_after = 0;
-    unix_pair(&loop, &answered_at, &answered_peer);
+    unix_pair(&loop, &response_fd, &response_peer);
     request = (struct op){.done = request_received};
-    loop_recv(&loop, &request, answered_at);
+    loop_recv(&loop, &request, response_fd);
     for (int i = 0; i < SENDERS; i++) {
         unix_pair(&loop, &local[i], &peer[i]);
         owners[i] = (struct op){.done = owner_sends_next};
         loop_send(&loop, &owners[i], local[i], &large, 1, 0);
     }
     turn_some(&loop, 1);
-    peer_send(answered_peer, "x");
+    peer_send(response_peer, "x");
     for (int turn = 0; turn < SENDERS && owners_after == 0; turn++)
         turn_some(&loop, 1);
     ck_assert_int_gt(owners_after, 0);
@@ -417,14 +417,14 @@ START_TEST(rule_17_small_answers_leave_first)
         peer_close(peer[i]);
         loop_close_fd(&loop, local[i]);
     }
-    peer_close(answered_peer);
-    loop_close_fd(&loop, answered_at);
+    peer_close(response_peer);
+    loop_close_fd(&loop, response_fd);
     loop_close(&loop);
 }
 END_TEST
 
 /* A small response is also sent before a file whose turn it is. One socket receives both, which shows the order. */
-START_TEST(rule_17_small_answers_leave_before_files)
+START_TEST(rule_17_small_responses_precede_files)
 {
     int file = pattern_file(2 * LIMIT_ITERATION_FILE_BYTES);
     struct probe waiting;
@@ -436,25 +436,25 @@ START_TEST(rule_17_small_answers_leave_before_files)
         return;
     probe_init(&waiting, &loop);
     probe_init(&large, &loop);
-    unix_pair(&loop, &answered_at, &answered_peer);
-    other = dup(answered_at);
+    unix_pair(&loop, &response_fd, &response_peer);
+    other = dup(response_fd);
     sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
     request = (struct op){.done = request_received};
-    loop_recv(&loop, &request, answered_at);
+    loop_recv(&loop, &request, response_fd);
     loop_sendfile(&loop, &waiting.op, sink, file, 0, 2 * LIMIT_ITERATION_FILE_BYTES, false);
     turn_some(&loop, 1);
     loop_sendfile(&loop, &large.op, other, file, 1, 1, false);
-    peer_send(answered_peer, "x");
-    while (waiting.runs == 0 || large.runs == 0 || !op_idle(&answer))
+    peer_send(response_peer, "x");
+    while (waiting.runs == 0 || large.runs == 0 || !op_idle(&response))
         turn_some(&loop, 1);
-    ck_assert_int_eq(recv(answered_peer, &first, 1, 0), 1);
+    ck_assert_int_eq(recv(response_peer, &first, 1, 0), 1);
     ck_assert_int_eq(first, 'a');
-    ck_assert_int_eq(recv(answered_peer, &first, 1, 0), 1);
-    peer_close(answered_peer);
+    ck_assert_int_eq(recv(response_peer, &first, 1, 0), 1);
+    peer_close(response_peer);
     close(file);
     loop_close_fd(&loop, sink);
     loop_close_fd(&loop, other);
-    loop_close_fd(&loop, answered_at);
+    loop_close_fd(&loop, response_fd);
     loop_close(&loop);
 }
 END_TEST
@@ -469,8 +469,8 @@ int main(void)
     tcase_set_timeout(group, 60);
     tcase_add_loop_test(group, rule_17_files_share_an_iteration, 0, kernel_backend_count());
     tcase_add_loop_test(group, rule_17_large_sends_take_turns, 0, kernel_backend_count());
-    tcase_add_loop_test(group, rule_17_small_answers_leave_first, 0, kernel_backend_count());
-    tcase_add_loop_test(group, rule_17_small_answers_leave_before_files, 0, kernel_backend_count());
+    tcase_add_loop_test(group, rule_17_small_responses_precede_large_sends, 0, kernel_backend_count());
+    tcase_add_loop_test(group, rule_17_small_responses_precede_files, 0, kernel_backend_count());
     tcase_add_loop_test(group, rule_7_large_sends_end_by_time, 0, kernel_backend_count());
     tcase_add_loop_test(group, rule_7_woken_sends_end_by_time, 0, kernel_backend_count());
     tcase_add_loop_test(group, rule_7_large_receives_share_an_iteration, 0, kernel_backend_count());

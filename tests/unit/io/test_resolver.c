@@ -178,7 +178,7 @@ START_TEST(query_times_out)
 }
 END_TEST
 
-START_TEST(forgotten_query_makes_no_callback)
+START_TEST(cancelled_query_makes_no_callback)
 {
     if (!open_resolver(_i, 5000))
         return;
@@ -239,18 +239,18 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("resolver");
-    TCase *asks = tcase_create("asks");
+    TCase *queries = tcase_create("queries");
     SRunner *runner;
     int failed;
 
-    tcase_set_timeout(asks, 60);
-    tcase_add_loop_test(asks, addresses_have_a_ttl, 0, kernel_backend_count());
-    tcase_add_loop_test(asks, nonexistent_name_is_reported, 0, kernel_backend_count());
-    tcase_add_loop_test(asks, query_times_out, 0, kernel_backend_count());
-    tcase_add_loop_test(asks, forgotten_query_makes_no_callback, 0, kernel_backend_count());
-    tcase_add_loop_test(asks, close_ends_open_queries_without_callbacks, 0, kernel_backend_count());
-    tcase_add_test(asks, srv_records_are_parsed);
-    suite_add_tcase(suite, asks);
+    tcase_set_timeout(queries, 60);
+    tcase_add_loop_test(queries, addresses_have_a_ttl, 0, kernel_backend_count());
+    tcase_add_loop_test(queries, nonexistent_name_is_reported, 0, kernel_backend_count());
+    tcase_add_loop_test(queries, query_times_out, 0, kernel_backend_count());
+    tcase_add_loop_test(queries, cancelled_query_makes_no_callback, 0, kernel_backend_count());
+    tcase_add_loop_test(queries, close_ends_open_queries_without_callbacks, 0, kernel_backend_count());
+    tcase_add_test(queries, srv_records_are_parsed);
+    suite_add_tcase(suite, queries);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

@@ -29,13 +29,13 @@ static void tear_down(void)
     loop_close(&loop);
 }
 
-static char heard[64];
+static char received[64];
 
-static void hear_on(struct probe *one)
+static void receive_again(struct probe *one)
 {
     if (one->result <= 0)
         return;
-    strncat(heard, one->bytes, (size_t)one->result);
+    strncat(received, one->bytes, (size_t)one->result);
     loop_recv(&loop, &one->op, one->op.fd);
 }
 
@@ -48,10 +48,10 @@ START_TEST(receives_byte_by_byte)
     scripted_receive_at_most(&loop, fd, 1);
     scripted_send_at_most(&loop, fd, 1);
     scripted_peer_send(&loop, fd, STR("question"));
-    probe.then = hear_on;
+    probe.then = receive_again;
     loop_recv(&loop, &probe.op, fd);
     scripted_settle(&loop, 20);
-    ck_assert_str_eq(heard, "question");
+    ck_assert_str_eq(received, "question");
     ck_assert_int_eq(probe.runs, 8);
     scripted_peer_close(&loop, fd);
     scripted_settle(&loop, 20);
@@ -159,7 +159,7 @@ static int order[6];
 static int order_count;
 static struct probe many[6];
 
-static void note_order(struct probe *one)
+static void record_order(struct probe *one)
 {
     order[order_count++] = (int)(one - many);
 }
@@ -181,7 +181,7 @@ START_TEST(completions_come_once_each_in_the_order_of_the_seed)
             int one = scripted_socket(&loop);
 
             probe_init(&many[i], &loop);
-            many[i].then = note_order;
+            many[i].then = record_order;
             scripted_peer_send(&loop, one, STR("x"));
             loop_recv(&loop, &many[i].op, one);
         }

@@ -35,7 +35,7 @@ static const struct {
 };
 
 /* Returns false on a file system without RWF_NOWAIT (tmpfs), where the page cache is not checked. */
-static bool is_looked_at(int file)
+static bool has_page_cache_check(int file)
 {
     char byte;
 
@@ -59,7 +59,7 @@ START_TEST(record_sized_calls_only_on_narrow_sockets)
 {
     const size_t length = TURNS * LIMIT_ITERATION_FILE_BYTES + 1000;
     int file = pattern_file(length), sink = open("/dev/null", O_WRONLY | O_CLOEXEC), way = _i % 2;
-    bool looked_at = !ways[way].small_send_buffer && is_looked_at(file);
+    bool checked = !ways[way].small_send_buffer && has_page_cache_check(file);
     struct loop loop;
     struct probe probe;
 
@@ -71,8 +71,8 @@ START_TEST(record_sized_calls_only_on_narrow_sockets)
     loop_sendfile(&loop, &probe.op, sink, file, 0, length, ways[way].small_send_buffer);
     run_until_done(&probe, 1);
     ck_assert_int_eq(probe.result, (int)length);
-    ck_assert_uint_eq(calls, looked_at ? windows() : ways[way].calls);
-    ck_assert_uint_eq(longest, looked_at ? LIMIT_CACHED_WINDOW : ways[way].longest);
+    ck_assert_uint_eq(calls, checked ? windows() : ways[way].calls);
+    ck_assert_uint_eq(longest, checked ? LIMIT_CACHED_WINDOW : ways[way].longest);
     close(file);
     loop_close_fd(&loop, sink);
     loop_close(&loop);

@@ -62,7 +62,7 @@ END_TEST
 static int order[8];
 static int order_count;
 
-static void note_order(struct probe *probe)
+static void record_order(struct probe *probe)
 {
     order[order_count++] = probe->bytes[0];
 }
@@ -79,7 +79,7 @@ START_TEST(fire_in_order)
     for (int i = 0; i < 4; i++) {
         probe_init(&probes[i], &loop);
         probes[i].bytes[0] = (char)i;
-        probes[i].then = note_order;
+        probes[i].then = record_order;
     }
     loop_timer(&loop, &probes[0].op, now + 40);
     loop_timer(&loop, &probes[1].op, now + 5);

@@ -98,7 +98,7 @@ START_TEST(off_checks_no_worker)
 }
 END_TEST
 
-static void be_traced(int channel_fd)
+static void request_tracing(int channel_fd)
 {
     if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
         _exit(1);
@@ -108,7 +108,7 @@ static void be_traced(int channel_fd)
 /* This process traces the worker. */
 START_TEST(traced_worker_is_kept)
 {
-    struct one_worker *made = one_worker_start(be_traced);
+    struct one_worker *made = one_worker_start(request_tracing);
     int status;
 
     made->child.ready = _i == 0;

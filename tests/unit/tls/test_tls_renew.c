@@ -118,34 +118,34 @@ START_TEST(pending_connection_gets_the_new_certificate)
 }
 END_TEST
 
-static void spoil_pair(void)
+static void store_other_certificate(void)
 {
     pem_write_certificates("site.pem", &second.certificate, 1);
 }
 
-static void spoil_text(void)
+static void truncate_certificate(void)
 {
     pem_write_text("site.pem", STR("-----BEGIN CERTIFICATE-----\nMIIB"));
 }
 
-static void spoil_empty(void)
+static void empty_key(void)
 {
     pem_write_text("site.key", STR(""));
 }
 
-static void spoil_away(void)
+static void remove_key(void)
 {
     unlink(certificate.key.data);
 }
 
 static const struct {
-    void (*spoil)(void);
+    void (*change)(void);
     const char *words;
-} spoiled[] = {
-    {spoil_pair, "site.key\" does not belong to the certificate \""},
-    {spoil_text, "certificate number 1 in \""},
-    {spoil_empty, "site.key\" is empty"},
-    {spoil_away, "site.key\" cannot be opened: No such file"},
+} invalid_files[] = {
+    {store_other_certificate, "site.key\" does not belong to the certificate \""},
+    {truncate_certificate, "certificate number 1 in \""},
+    {empty_key, "site.key\" is empty"},
+    {remove_key, "site.key\" cannot be opened: No such file"},
 };
 
 START_TEST(invalid_files_change_nothing)
@@ -159,11 +159,11 @@ START_TEST(invalid_files_change_nothing)
     pair_open(&pair, &settings, 1);
     before = tls_files_stamp(&settings);
     ck_assert_uint_eq(tls_files_stamp(&settings), before);
-    spoiled[_i].spoil();
+    invalid_files[_i].change();
     after = tls_files_stamp(&settings);
     ck_assert_uint_ne(after, before);
     ck_assert(!renew(&pair, 0, &settings, sent));
-    ck_assert_msg(strstr(sent, spoiled[_i].words), "%s", sent);
+    ck_assert_msg(strstr(sent, invalid_files[_i].words), "%s", sent);
     ck_assert_int_eq(pair_handshake(&pair), 0);
     ck_assert(client_sees(&pair, first.certificate));
     write_second();

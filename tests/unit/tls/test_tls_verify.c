@@ -304,7 +304,7 @@ START_TEST(chains_and_revocation_lists)
 }
 END_TEST
 
-static size_t names_told(struct tls_pair *pair)
+static size_t announced_names(struct tls_pair *pair)
 {
     const STACK_OF(X509_NAME) *names = SSL_get0_peer_CA_list(pair->client);
 
@@ -325,7 +325,7 @@ START_TEST(names_of_authorities_sent_to_clients)
     present_certificate(&pair, GOOD);
     ck_assert_int_eq(pair_handshake(&pair), 0);
     ck_assert_int_eq(tls_session_client_state(pair.session), TLS_CLIENT_ACCEPTED);
-    ck_assert_uint_eq(names_told(&pair), _i ? 2 : 0);
+    ck_assert_uint_eq(announced_names(&pair), _i ? 2 : 0);
     pair_close(&pair);
 }
 END_TEST

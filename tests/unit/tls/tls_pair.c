@@ -127,7 +127,7 @@ static void client_secret(const SSL *client, const char *line)
                      0);
 }
 
-static void client_told(const SSL *client, int where, int what)
+static void record_alert(const SSL *client, int where, int what)
 {
     struct tls_pair *pair = SSL_get_app_data(client);
 
@@ -163,7 +163,7 @@ void pair_open(struct tls_pair *pair, const struct tls_settings *servers, size_t
     pair->client_openssl = SSL_CTX_new(TLS_client_method());
     SSL_CTX_set_session_cache_mode(pair->client_openssl, SSL_SESS_CACHE_CLIENT);
     SSL_CTX_set_keylog_callback(pair->client_openssl, client_secret);
-    SSL_CTX_set_info_callback(pair->client_openssl, client_told);
+    SSL_CTX_set_info_callback(pair->client_openssl, record_alert);
     pair_reconnect(pair);
 }
 
@@ -210,8 +210,8 @@ void pair_close(struct tls_pair *pair)
 static ssize_t step(struct tls_pair *pair, bool reading, char *into, size_t size, char *lent,
                     size_t lent_size)
 {
-    size_t ask = pair->fragment && pair->fragment < lent_size ? pair->fragment : lent_size;
-    int length = BIO_read(SSL_get_wbio(pair->client), lent, (int)ask);
+    size_t max = pair->fragment && pair->fragment < lent_size ? pair->fragment : lent_size;
+    int length = BIO_read(SSL_get_wbio(pair->client), lent, (int)max);
 
     if (length > 0)
         tls_session_set_input(pair->session, str_of(lent, (size_t)length));

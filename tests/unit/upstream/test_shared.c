@@ -309,11 +309,11 @@ START_TEST(concurrent_requests_retry_one_by_one)
 }
 END_TEST
 
-static unsigned share_of(int number, unsigned asks)
+static unsigned share_of(int number, unsigned requests)
 {
     unsigned count = 0;
 
-    for (unsigned i = 0; i < asks; i++)
+    for (unsigned i = 0; i < requests; i++)
         count += chosen_number(0) == number;
     return count;
 }
