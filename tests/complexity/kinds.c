@@ -48,7 +48,7 @@ const char complexity_configuration[] =
     "      /protected: {auth_request: /upstream, auth_request_set: '$auth_field $upstream_http_x', return: 200 ok}\n"
     "      /upstream: {proxy_pass: 'http://unix:@/http'}\n"
     "      /mirror: {mirror: /upstream, proxy_pass: 'http://unix:@/http'}\n"
-    "      /proxy: {proxy_pass: 'http://unix:@/http', proxy_set_header: {X-Told: $proxy_add_x_forwarded_for, "
+    "      /proxy: {proxy_pass: 'http://unix:@/http', proxy_set_header: {X-Forwarded: $proxy_add_x_forwarded_for, "
     "X-A: ''}, proxy_hide_header: [X-1, X-2]}\n"
     "      /buffered: {proxy_pass: 'http://unix:@/http', proxy_request_buffering: on}\n"
     "      /cookies: {proxy_pass: 'http://unix:@/http', proxy_cookie_path: /app/ /, "

@@ -48,7 +48,7 @@ def never(peer):
     peer.at_end()
 
 
-def half_then_never(peer):
+def stalls_in_body(peer):
     peer.send(OK + 'Content-Length: 1000\r\n\r\nsome')
     peer.at_end()
 
@@ -143,7 +143,7 @@ SCRIPTS = {
     '/slow-body': slow_body,
     '/reset': reset_midway,
     '/never': never,
-    '/half': half_then_never,
+    '/half': stalls_in_body,
     '/early': answers_early,
     '/closes': closes_without_response,
     '/closes-too': closes_without_response,
@@ -263,7 +263,7 @@ def locations(upstream, other, local, closed_port):
         '/server': {'proxy_pass': to + '/fields', 'proxy_pass_header': 'Server'},
         '/set/': {'proxy_pass': to, 'proxy_set_header': ['X-Real-IP $remote_addr', {'Host': '$host', 'Accept': '', 'X-Added': 'a b'},
                                                          'X-Forwarded-For $proxy_add_x_forwarded_for']},
-        '/lazy': {'proxy_pass': to, 'client_max_body_size': 0},
+        '/reads_late': {'proxy_pass': to, 'client_max_body_size': 0},
         '/limited': {'proxy_pass': to, 'client_max_body_size': 10},
     }
 

@@ -35,7 +35,7 @@ settings = st.fixed_dictionaries({}, optional={
 
 # How a step leads to the next one.
 LEAVES = ['try_files', 'return', 'dead', 'refuses late', 'refuses early', 'refuses midway', 'accel name', 'accel path', 'gate']
-ENDS = ['echo', 'gated echo', 'return', 'swallow']
+ENDS = ['echo', 'gated echo', 'return', 'no_response']
 
 steps = st.fixed_dictionaries({'leave': st.sampled_from(LEAVES), 'settings': settings, 'when': st.none() | settings,
                                'mirror': st.sampled_from([False, False, False, True])})
@@ -99,11 +99,11 @@ class Actors(Upstream):
     def echo(self, peer, case, _words):
         return self.answer(peer, 200, self.read(peer, case))
 
-    def sink(self, peer, case, _words):
+    def discard(self, peer, case, _words):
         self.read(peer, case)
         return self.answer(peer, 204)
 
-    def swallow(self, peer, case, _words):
+    def no_response(self, peer, case, _words):
         self.read(peer, case)
         return False
 
@@ -132,7 +132,7 @@ class Actors(Upstream):
         return self.answer(peer, int(words[0]))
 
 
-def leads_to(leave, place, port, closed):
+def redirect_directives(leave, place, port, closed):
     """The directives of a step that lead to the location `place`."""
     def passed(act):
         return {'proxy_pass': f'http://127.0.0.1:{port}', 'proxy_set_header': {'X-Act': act}}
@@ -155,7 +155,7 @@ def leads_to(leave, place, port, closed):
     return passed(leave)
 
 
-def place_of(number, index, chain):
+def location_of(number, index, chain):
     """The location key of step `index`; a step that is reached by its path has no named location."""
     if index == 0:
         return f'/chain{number}/'
@@ -167,7 +167,7 @@ def place_of(number, index, chain):
 def locations(all_chains, port, closed):
     """The locations of a server for these chains."""
     made = {'= /one.txt': {},
-            '/mirror': {'internal': True, 'proxy_pass': f'http://127.0.0.1:{port}', 'proxy_set_header': {'X-Act': 'sink'},
+            '/mirror': {'internal': True, 'proxy_pass': f'http://127.0.0.1:{port}', 'proxy_set_header': {'X-Act': 'discard'},
                         'client_max_body_size': 0}}
     for status in (200, 403):
         made[f'/gate/{status}'] = {'internal': True, 'proxy_pass': f'http://127.0.0.1:{port}',
@@ -175,15 +175,15 @@ def locations(all_chains, port, closed):
     for number, chain in enumerate(all_chains):
         for index, step in enumerate(chain):
             leave = step['leave']
-            following = place_of(number, index + 1, chain) if index + 1 < len(chain) else None
+            following = location_of(number, index + 1, chain) if index + 1 < len(chain) else None
             if following is None and leave == 'return':
                 leave = 'return end'
-            block = {**step['settings'], **leads_to(leave, following, port, closed)}
+            block = {**step['settings'], **redirect_directives(leave, following, port, closed)}
             if step['mirror']:
                 block['mirror'] = '/mirror'
             if step['when'] is not None:
                 block['when'] = {'$http_x_when': step['when']}
-            made[place_of(number, index, chain)] = block
+            made[location_of(number, index, chain)] = block
     return made
 
 
@@ -224,7 +224,7 @@ def expected(chain, size, coding, overlaid):
         if leave == 'accel path':
             has_body = False
         if last:
-            outcome.statuses |= {502} if leave == 'swallow' else {200}
+            outcome.statuses |= {502} if leave == 'no_response' else {200}
     if limited:
         outcome.statuses |= {413}
     outcome.body = has_body

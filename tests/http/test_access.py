@@ -11,13 +11,13 @@ LOCATIONS = {
     '/closed/': {'deny': 'all', 'return': '200 ok'},
     '/local/': {'deny': 'all', 'allow': ['127.0.0.0/8', '::1'], 'return': '200 ok'},
     '/but/': {'allow': '127.0.0.0/8', 'deny': ['127.0.0.1', 'all'], 'return': '200 ok'},
-    '/told/': {'set_real_ip_from': '127.0.0.1', 'allow': '192.0.2.0/24', 'deny': 'all', 'return': '200 ok'},
+    '/realip/': {'set_real_ip_from': '127.0.0.1', 'allow': '192.0.2.0/24', 'deny': 'all', 'return': '200 ok'},
 }
 
 
 @pytest.mark.parametrize('target, client, status', [
-    ('/', None, 200), ('/closed/', None, 403), ('/local/', None, 200), ('/but/', None, 403), ('/told/', None, 403),
-    ('/told/', '192.0.2.7', 200), ('/told/', '198.51.100.7', 403), ('/local/', '192.0.2.7', 200),
+    ('/', None, 200), ('/closed/', None, 403), ('/local/', None, 200), ('/but/', None, 403), ('/realip/', None, 403),
+    ('/realip/', '192.0.2.7', 200), ('/realip/', '198.51.100.7', 403), ('/local/', '192.0.2.7', 200),
 ])
 def test_access_is_decided_by_address(launch, loop, transport, target, client, status):
     served = launch(loop, transport, server={'location': LOCATIONS})

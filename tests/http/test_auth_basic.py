@@ -30,8 +30,8 @@ def served(launch, loop, transport, users):
         '/': {'return': '200 open'},
         '/in': {'auth_basic': 'Members', 'auth_basic_user_file': str(users), 'return': '200 "in $remote_user"'},
         '/any': {'satisfy': 'any', 'deny': 'all', 'auth_basic': 'Members', 'auth_basic_user_file': str(users), 'return': '200 in'},
-        '/asked': {'satisfy': 'any', 'auth_request': '/no', 'auth_basic': 'Members', 'auth_basic_user_file': str(users),
-                   'return': '200 in'},
+        '/subrequest': {'satisfy': 'any', 'auth_request': '/no', 'auth_basic': 'Members', 'auth_basic_user_file': str(users),
+                        'return': '200 in'},
         '/no': {'internal': 'on', 'return': '403'},
     }})
 
@@ -57,7 +57,7 @@ def test_credentials_decide_the_status(served):
         assert answer.status == 200 and answer.body == f'in {user}'.encode()
         assert fetch(served, '/in', credentials(user, 'open sesamf')).status == 401
     assert fetch(served, '/in', credentials('nobody')).status == 401
-    for target in ('/any', '/asked'):
+    for target in ('/any', '/subrequest'):
         assert fetch(served, target).status == 401
         assert fetch(served, target, credentials('quick')).status == 200
     assert 'user "quick": password mismatch' in served.server.errors()

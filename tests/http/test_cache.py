@@ -195,7 +195,7 @@ def upstream():
 def cached_site(launch, loop, transport, new_directory, upstream, workers=1, **extra):
     folder = new_directory()
     os.chmod(folder, 0o755)
-    to = {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_cache': 'one', 'add_header': ['X-Cache $upstream_cache_status always', 'X-Asked "$upstream_addr $upstream_status" always']}
+    to = {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_cache': 'one', 'add_header': ['X-Cache $upstream_cache_status always', 'X-Upstream "$upstream_addr $upstream_status" always']}
     location = {
         '/': to,
         '/valid/': {**to, 'proxy_cache_valid': ['60s', '404 60s', '410 0']},
@@ -273,7 +273,7 @@ def fetch(client, path, fields='', method='GET'):
     return client.read(method)
 
 
-def settle(seconds):
+def wait_for_storing(seconds):
     """Waits, so that the server can store a response: a client cannot observe that it was not stored, or that it needs validation."""
     time.sleep(seconds * server_kit.PATIENCE)
 
@@ -296,7 +296,7 @@ def test_storing_and_reuse_rules(client, upstream, is_stored, loop, transport, n
     assert before.headers.get('x-cache') == MISS and before.body == f'{path} 1'.encode()
     if expected in (HIT, STALE, EXPIRED) or second.startswith('Accept'):
         wait_for(lambda: is_stored(before.body), 'it is stored')
-    settle(0.02)
+    wait_for_storing(0.02)
     after = fetch(client, path, second)
     if expected == 504:
         assert after.status == 504 and len(upstream.requests_of(path)) == 1
@@ -448,7 +448,7 @@ def test_head_is_converted_to_get(client, upstream, path):
     assert again.headers['x-cache'] == HIT and again.body == BIG
     assert fetch(client, target, 'If-None-Match: "v1"', method='HEAD').status == 304
     assert [(request.method, request.header('range')) for request in upstream.requests_of(target)] == [('GET', None)]
-    assert first.headers['x-asked'] == f'127.0.0.1:{upstream.port} 200'
+    assert first.headers['x-upstream'] == f'127.0.0.1:{upstream.port} 200'
 
 
 def test_head_of_an_uncacheable_response(client, upstream, path):
@@ -556,7 +556,7 @@ def test_proxy_cache_valid_sets_freshness(client, upstream, path):
         if saved:
             stored(client, target)
         else:
-            settle(0.05)
+            wait_for_storing(0.05)
         assert (fetch(client, target).headers['x-cache'] == HIT) == saved, (prefix, answer)
 
 
@@ -573,7 +573,7 @@ def test_proxy_cache_bypass_and_proxy_no_cache(client, upstream, path):
     target = path('/bypass/')
     upstream.answers[target] = 'Cache-Control: max-age=60'
     fetch(client, target, 'X-Never: 1')
-    settle(0.05)
+    wait_for_storing(0.05)
     assert fetch(client, target).headers['x-cache'] == MISS
     stored(client, target)
     assert fetch(client, target, 'X-Bypass: 0').headers['x-cache'] == HIT
@@ -638,7 +638,7 @@ def test_stale_if_error_needs_no_directive(client, upstream, path, output, stale
     upstream.answers[target] = respond
     fetch(client, target)
     if 'must-revalidate' in output:
-        settle(0.05)
+        wait_for_storing(0.05)
     else:
         stored(client, target, MAX_STALE)
     response = fetch(client, target)
@@ -657,7 +657,7 @@ def test_status_304_updates_the_stored_response(client, upstream, path):
                              'X-New: 1\nX-Old: 1\nContent-Type: text/x', BIG)
     upstream.answers[target] = respond
     fetch(client, target)
-    settle(0.05)
+    wait_for_storing(0.05)
     response = fetch(client, target)
     assert response.headers['x-cache'] == REVALIDATED and response.status == 200 and response.body == BIG
     assert response.headers['x-new'] == '2' and response.headers['x-old'] == '1' and response.headers['content-type'] == 'text/y'
@@ -733,7 +733,7 @@ def test_pipelined_request_after_head_is_a_hit(client, upstream, path, framing, 
 
     def respond(peer):
         peer.send(f'HTTP/1.1 200 Mine\r\nCache-Control: max-age=60\r\n{framing}\r\n\r\n')
-        settle(0.05)
+        wait_for_storing(0.05)
         peer.send(body)
         return True
     upstream.answers[target] = respond
@@ -819,7 +819,7 @@ def test_fields_removed_by_connection_do_not_select_variants(client, upstream, p
     upstream.answers[target] = lambda peer: upstream.send_response(peer, 'Cache-Control: max-age=60\nVary: Accept-Language',
                                                           (peer.request.header('accept-language') or 'none').encode())
     assert fetch(client, target, 'Accept-Language: fr\nConnection: Accept-Language').body == b'none'
-    settle(0.05)
+    wait_for_storing(0.05)
     assert fetch(client, target, 'Accept-Language: fr\nConnection: keep-alive').body == b'fr'
     stored(client, target, 'Accept-Language: fr')
     assert fetch(client, target, 'Accept-Language: fr\nConnection: Accept-Language').body == b'fr'
@@ -831,7 +831,7 @@ def test_get_with_a_body_is_not_cached(client, upstream, path):
     client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\nevil')
     first = client.read('GET')
     assert first.status == 200 and first.headers.get('x-cache', '') == ''
-    settle(0.05)
+    wait_for_storing(0.05)
     assert fetch(client, target).headers['x-cache'] == MISS
 
 
@@ -845,11 +845,11 @@ def test_private_304_does_not_update_the_stored_response(client, upstream, path,
         return upstream.send_response(peer, 'Cache-Control: max-age=60\nAge: 70\nETag: "v1"', b'one')
     upstream.answers[target] = respond
     fetch(client, target)
-    settle(0.05)
+    wait_for_storing(0.05)
     name, _, value = output.partition(': ')
     renewed = fetch(client, target, 'Accept: a')
     assert renewed.headers['x-cache'] == REVALIDATED and renewed.headers[name.lower()] == value
-    settle(0.05)
+    wait_for_storing(0.05)
     other = fetch(client, target, 'Accept: b')
     assert other.headers['x-cache'] == MISS and name.lower() not in other.headers
 
@@ -863,7 +863,7 @@ def test_no_cache_response_is_stored_and_revalidated(client, upstream, path):
         return upstream.send_response(peer, 'Cache-Control: no-cache\nETag: "v1"', b'one')
     upstream.answers[target] = respond
     fetch(client, target)
-    settle(0.05)
+    wait_for_storing(0.05)
     for _ in range(3):
         response = fetch(client, target)
         assert response.headers['x-cache'] == REVALIDATED and response.body == b'one'
@@ -873,7 +873,7 @@ def test_response_to_revalidation_replaces_the_entry(client, upstream, path):
     target = path('/revalidate/')
     upstream.answers[target] = 'Cache-Control: max-age=60\nAge: 70\nETag: "v1"'
     fetch(client, target)
-    settle(0.05)
+    wait_for_storing(0.05)
     response = fetch(client, target)
     assert response.headers['x-cache'] == EXPIRED and response.body == f'{target} 2'.encode()
     assert upstream.requests_of(target)[1].header('if-none-match') == '"v1"'
@@ -945,7 +945,7 @@ def test_proxy_cache_methods_permits_post(client, upstream, path):
         target = path(prefix)
         upstream.answers[target] = 'Cache-Control: max-age=60'
         assert fetch(client, target, 'Content-Length: 0', method='POST').status == 200
-        settle(0.05)
+        wait_for_storing(0.05)
         assert (fetch(client, target, 'Content-Length: 0', method='POST').headers.get('x-cache') == HIT) == stored
 
 

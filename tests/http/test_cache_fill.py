@@ -25,20 +25,20 @@ def served(launch, loop, transport, new_directory, upstream, sites):
         folder = new_directory()
         os.chmod(folder, 0o755)
         to = {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_cache': 'one', 'proxy_cache_key': '$uri'}
-        patient = {'proxy_cache_lock': True, 'proxy_cache_lock_timeout': '100s', 'proxy_cache_lock_age': '100s'}
+        long_lock = {'proxy_cache_lock': True, 'proxy_cache_lock_timeout': '100s', 'proxy_cache_lock_age': '100s'}
         location = {
             '/': to,
             '/page.html': {'return': '200 page'},
-            '/patient/': {**to, **patient, 'proxy_cache_revalidate': True},
+            '/lock/': {**to, **long_lock, 'proxy_cache_revalidate': True},
             '/huge/': {'internal': True, 'alias': f'{folder}/huge/'},
             '/stores/': {**to, 'proxy_cache_key': '$arg_of', 'proxy_cache_revalidate': True},
             '/caught/': {**to, 'proxy_cache_key': '$arg_of', 'proxy_cache_revalidate': True, 'proxy_intercept_errors': True,
                          'error_page': '404 =404 /page.html'},
-            '/small/': {**to, 'proxy_cache': 'small', **patient},
+            '/small/': {**to, 'proxy_cache': 'small', **long_lock},
             '/purge/': {**to, 'proxy_cache_purge': 'PURGE 127.0.0.1'},
             '/away/': {'error_page': '404 = @away'},
             '@away': {**to, 'proxy_cache_background_update': True},
-            '/same/': {**to, **patient, 'proxy_cache_key': '/away/$arg_of'},
+            '/same/': {**to, **long_lock, 'proxy_cache_key': '/away/$arg_of'},
         }
         (folder / 'huge').mkdir()
         (folder / 'huge' / 'file').write_bytes(HUGE)
@@ -118,7 +118,7 @@ def test_endless_response_is_not_stored(client, served, upstream, path):
 @pytest.mark.parametrize('how', ['it still holds', 'it stands elsewhere'])
 def test_slow_client_does_not_hold_the_fill_lock(client, served, upstream, path, how):
     """The fill lock is released when the 304 or the X-Accel-Redirect arrives, even if the client reads slowly."""
-    target = path('/patient/')
+    target = path('/lock/')
     arrived, go = threading.Event(), threading.Event()
     first = how == 'it stands elsewhere'
 

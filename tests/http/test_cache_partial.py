@@ -8,7 +8,7 @@ import time
 
 import pytest
 from kit.lifetime import wait_for
-from test_cache import EXPIRED, HIT, MISS, REVALIDATED, STALE, Scripted, fetch, lines, settle
+from test_cache import EXPIRED, HIT, MISS, REVALIDATED, STALE, Scripted, fetch, lines, wait_for_storing
 
 PARTIAL, BYPASS = 'PARTIAL', 'BYPASS'
 OLD = 'Sat, 01 Jan 2022 00:00:00 GMT'
@@ -82,7 +82,7 @@ def configuration(upstream, folder):
         '/bypass/': {**to, 'proxy_cache_bypass': '$http_x_bypass'},
         '/packed/': {**to, 'gzip': True, 'gzip_types': 'text/plain'},
     }
-    return {'location': location, 'add_header': ['X-Cache $upstream_cache_status always', 'X-Asked "$upstream_status" always']}, \
+    return {'location': location, 'add_header': ['X-Cache $upstream_cache_status always', 'X-Upstream "$upstream_status" always']}, \
         {'proxy_cache_path': {'path': str(folder / 'cache'), 'keys_zone': 'one:1m'}}
 
 
@@ -275,7 +275,7 @@ def test_unsuitable_206_responses_are_not_stored(client, upstream, path, name):
     upstream.turns[target, 1] = sends_part(upstream, fields, data, 100, 199, **particulars)
     response = part(client, target, '100-199')
     assert response.status == 206 and response.body == data[100:200][:particulars.get('cut')]
-    settle(0.05)
+    wait_for_storing(0.05)
     check_part(part(client, target, '100-199'), data, 100, 199, MISS)
     check_part(part(client, target, '100-199'), data, 100, 199, HIT)
     assert upstream.ranges(target) == [('bytes=100-199', None)] * 2
@@ -573,7 +573,7 @@ def test_concurrent_completions_are_coalesced(served, client, upstream, path):
     assert arrived.wait(20)
     for thread in concurrent_requests[1:]:
         thread.start()
-    settle(0.2)
+    wait_for_storing(0.2)
     go.set()
     for thread in concurrent_requests:
         thread.join(30)
@@ -609,7 +609,7 @@ def test_unrequested_206_is_not_stored(client, upstream, path):
     upstream.turns[target, 1] = sends_part(upstream, 'ETag: "v1"\nCache-Control: max-age=60', data, 0, 99)
     response = fetch(client, target)
     assert response.status == 206 and response.body == data[:100]
-    settle(0.05)
+    wait_for_storing(0.05)
     check_whole(fetch(client, target), data, MISS)
 
 
@@ -621,7 +621,7 @@ def test_disabled_partial_caching_fetches_the_whole(served, client, upstream, pa
     data = upstream.add(other)
     upstream.turns[other, 1] = breaks_after(upstream, 20000)
     broken(served, other)
-    settle(0.1)
+    wait_for_storing(0.1)
     check_whole(fetch(client, other), data, MISS)
     assert upstream.ranges(other) == [(None, None)] * 2
 

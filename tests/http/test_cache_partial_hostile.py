@@ -4,7 +4,7 @@ import threading
 
 import pytest
 from kit.lifetime import wait_for
-from test_cache import HIT, MISS, fetch, settle
+from test_cache import HIT, MISS, fetch, wait_for_storing
 from test_cache_partial import (OLD, PARTIAL, SIZE, breaks_after, broken, check_part, check_whole, client, wait_until_stored, part, path, served, sites,  # noqa: F401
                                 sends_part, upstream)
 
@@ -26,7 +26,7 @@ def responds(text, body=b''):
 HOSTILE = {
     'another first': lambda: wrong(first=99),
     'another first and last': lambda: wrong(first=101, last=SIZE - 2),
-    'less than asked': lambda: wrong(last=SIZE - 2),
+    'fewer bytes than requested': lambda: wrong(last=SIZE - 2),
     'only what is stored': lambda: wrong(first=0, last=99),
     'an overlap': lambda: wrong(first=50),
     'everything': lambda: wrong(first=0),
@@ -136,7 +136,7 @@ def test_truncated_responses_are_stored_only_with_a_validator(served, client, up
     data = upstream.add(target, fields=fields)
     upstream.turns[target, 1] = breaks_after(upstream, 20000)
     broken(served, target)
-    settle(0.1)
+    wait_for_storing(0.1)
     check_whole(fetch(client, target), data, MISS)
     assert upstream.ranges(target) == [(None, None)] * 2
 
@@ -172,7 +172,7 @@ def test_truncation_before_the_stored_range_retains_it(served, client, upstream,
     part(client, target, '10000-20000')
     upstream.turns[target, 2] = breaks_after(upstream, 500)
     broken(served, target, 'Range: bytes=0-15000')
-    settle(0.1)
+    wait_for_storing(0.1)
     check_part(part(client, target, '10000-20000'), data, 10000, 20000, HIT)
     check_part(part(client, target, '0-15000'), data, 0, 15000, PARTIAL)
     check_part(part(client, target, '0-20000'), data, 0, 20000, HIT)

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from kit import server as server_kit
 from kit.lifetime import wait_for
-from test_cache import HIT, MISS, REVALIDATED, STALE, Scripted, fetch, date, settle, stored
+from test_cache import HIT, MISS, REVALIDATED, STALE, Scripted, fetch, date, wait_for_storing, stored
 
 
 @pytest.fixture(scope='module')

@@ -14,7 +14,7 @@ from kit.lifetime import wait_for
 from kit.resumption import VERSIONS, fetch_with_session
 
 TLS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
-TELLS = '200 "$ssl_client_verify|$ssl_client_s_dn|$ssl_session_reused"'
+CERTIFICATE_TEXT = '200 "$ssl_client_verify|$ssl_client_s_dn|$ssl_session_reused"'
 ABSENT = 'This page requires a certificate, and none was sent.'
 BAD = 'This page requires a certificate, and the certificate that was sent is not accepted.'
 
@@ -23,7 +23,7 @@ BAD = 'This page requires a certificate, and the certificate that was sent is no
 def certificates(base):
     """The client certificates by name, the two authorities, and a revocation list."""
     ours, theirs = Authority(str(base / 'authority')), Authority(str(base / 'other-authority'), 'other authority')
-    made = {None: None, 'good': ours.client('good'), 'revoked': ours.client('revoked'), 'stranger': theirs.client('stranger'),
+    made = {None: None, 'good': ours.client('good'), 'revoked': ours.client('revoked'), 'untrusted': theirs.client('untrusted'),
             'late': ours.client('late', '20200101000000Z', '20200201000000Z')}
     ours.revoke(made['revoked'])
     return made, ours.certificate, theirs.certificate, ours.crl()
@@ -35,25 +35,25 @@ def mutual_tls_server(request, new_directory, certificate, site, certificates):
     _, ours, theirs, revoked = certificates
     port, plain, stream_port = (server_kit.free_port() for _ in range(3))
     listen = {'listen': [f'127.0.0.1:{port} ssl'], 'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1],
-              'root': site, 'location': {'= /who': {'return': TELLS}}}
-    asks = {'ssl_verify_client': 'on', 'ssl_client_certificate': ours}
+              'root': site, 'location': {'= /certificate': {'return': CERTIFICATE_TEXT}}}
+    verifying = {'ssl_verify_client': 'on', 'ssl_client_certificate': ours}
     blocks = {
         'open.test': {},
-        'strict.test': asks,
-        'other.test': {**asks, 'ssl_client_certificate': theirs},
+        'strict.test': verifying,
+        'other.test': {**verifying, 'ssl_client_certificate': theirs},
         'trusted.test': {'ssl_verify_client': 'on', 'ssl_trusted_certificate': ours},
-        'optional.test': {**asks, 'ssl_verify_client': 'optional'},
+        'optional.test': {**verifying, 'ssl_verify_client': 'optional'},
         'lax.test': {'ssl_verify_client': 'optional_no_ca'},
-        'listed.test': {**asks, 'ssl_crl': revoked},
-        'paged.test': {**asks, 'error_page': ['495 /bad', '496 =403 /none'],
+        'listed.test': {**verifying, 'ssl_crl': revoked},
+        'paged.test': {**verifying, 'error_page': ['495 /bad', '496 =403 /none'],
                        'location': {'= /bad': {'return': '200 "bad: $ssl_client_verify"'}, '= /none': {'return': '200 "none"'}}},
-        'told.test': {**asks, 'location': {'/': {'return': '200 "' + '|'.join(f'$ssl_client_{name}' for name in (
+        'variables.test': {**verifying, 'location': {'/': {'return': '200 "' + '|'.join(f'$ssl_client_{name}' for name in (
             'serial', 'i_dn', 'fingerprint', 'v_start', 'v_end', 'v_remain', 'escaped_cert')) + '"'}}},
     }
     servers = [{'server_name': name, **listen, **block} for name, block in blocks.items()]
     servers[1]['listen'] = [*listen['listen'], f'127.0.0.1:{plain}']
     below = {'listen': f'127.0.0.1:{stream_port} ssl', 'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1]}
-    stream = {'server': [{**below, 'server_name': 'strict.test', 'return': '$ssl_client_verify $ssl_client_s_dn', **asks},
+    stream = {'server': [{**below, 'server_name': 'strict.test', 'return': '$ssl_client_verify $ssl_client_s_dn', **verifying},
                          {**below, 'server_name': 'open.test', 'return': 'open'}]}
     made = server_kit.Server(new_directory(), servers, loop=request.param, main={'stream': stream})
     made.port, made.plain, made.stream_port = port, plain, stream_port
@@ -66,7 +66,7 @@ def connect(server, name, certificate=None, version=None, session=None):
     return http1.Client(context(certificate, version).wrap_socket(sock, server_hostname=name, session=session))
 
 
-def fetch(server, name, certificate=None, version=None, host=None, target='/who'):
+def fetch(server, name, certificate=None, version=None, host=None, target='/certificate'):
     client = connect(server, name, certificate, version)
     try:
         return client.get(target, Host=host or name)
@@ -80,18 +80,18 @@ CASES = [
     ('open.test', 'good', 200, 'NONE||.'),
     ('strict.test', None, 400, ABSENT),
     ('strict.test', 'good', 200, f'SUCCESS|{GOOD_NAME}|.'),
-    ('strict.test', 'stranger', 400, BAD),
+    ('strict.test', 'untrusted', 400, BAD),
     ('strict.test', 'late', 400, BAD),
     ('strict.test', 'revoked', 200, 'SUCCESS|'),
     ('other.test', 'good', 400, BAD),
-    ('other.test', 'stranger', 200, 'SUCCESS|'),
+    ('other.test', 'untrusted', 200, 'SUCCESS|'),
     ('trusted.test', 'good', 200, 'SUCCESS|'),
-    ('trusted.test', 'stranger', 400, BAD),
+    ('trusted.test', 'untrusted', 400, BAD),
     ('optional.test', None, 200, 'NONE||.'),
     ('optional.test', 'good', 200, 'SUCCESS|'),
-    ('optional.test', 'stranger', 400, BAD),
+    ('optional.test', 'untrusted', 400, BAD),
     ('lax.test', None, 200, 'NONE||.'),
-    ('lax.test', 'stranger', 200, 'FAILED:unable to get local issuer certificate|CN=stranger,'),
+    ('lax.test', 'untrusted', 200, 'FAILED:unable to get local issuer certificate|CN=untrusted,'),
     ('lax.test', 'late', 400, BAD),
     ('listed.test', 'good', 200, 'SUCCESS|'),
     ('listed.test', 'revoked', 400, BAD),
@@ -114,7 +114,7 @@ def test_verification_error_is_logged(mutual_tls_server, certificates):
 
 
 def test_error_page_495_and_496(mutual_tls_server, certificates):
-    answer = fetch(mutual_tls_server, 'paged.test', certificates[0]['stranger'], target='/anything')
+    answer = fetch(mutual_tls_server, 'paged.test', certificates[0]['untrusted'], target='/anything')
     assert answer.status == 400 and answer.body == b'bad: FAILED:unable to get local issuer certificate'
     answer = fetch(mutual_tls_server, 'paged.test', target='/anything')
     assert answer.status == 403 and answer.body == b'none'
@@ -122,7 +122,7 @@ def test_error_page_495_and_496(mutual_tls_server, certificates):
 
 def test_plain_listener_requests_no_certificate(mutual_tls_server):
     client = http1.connect(mutual_tls_server.plain, 'plain')
-    assert client.get('/who', Host='strict.test').body == b'||'
+    assert client.get('/certificate', Host='strict.test').body == b'||'
     client.close()
 
 
@@ -142,28 +142,28 @@ def test_other_host_is_421(mutual_tls_server, certificates):
 @pytest.mark.parametrize('version', VERSIONS)
 def test_session_is_not_resumed_at_another_server(mutual_tls_server, certificates, tmp_path, version):
     session, good = tmp_path / 'session', ['-cert', certificates[0]['good'][0], '-key', certificates[0]['good'][1]]
-    fetch_with_session(mutual_tls_server.port, version, session_out=session, name='open.test', target='/who')
-    assert fetch_with_session(mutual_tls_server.port, version, session_in=session, name='open.test', target='/who')[0]
-    resumed, answer = fetch_with_session(mutual_tls_server.port, version, session_in=session, name='strict.test', target='/who')
+    fetch_with_session(mutual_tls_server.port, version, session_out=session, name='open.test', target='/certificate')
+    assert fetch_with_session(mutual_tls_server.port, version, session_in=session, name='open.test', target='/certificate')[0]
+    resumed, answer = fetch_with_session(mutual_tls_server.port, version, session_in=session, name='strict.test', target='/certificate')
     assert not resumed and '400 Bad Request' in answer and ABSENT in answer
-    fetch_with_session(mutual_tls_server.port, version, session_out=session, name='strict.test', target='/who', more=good)
-    resumed, answer = fetch_with_session(mutual_tls_server.port, version, session_in=session, name='strict.test', target='/who')
+    fetch_with_session(mutual_tls_server.port, version, session_out=session, name='strict.test', target='/certificate', more=good)
+    resumed, answer = fetch_with_session(mutual_tls_server.port, version, session_in=session, name='strict.test', target='/certificate')
     assert resumed and f'SUCCESS|{GOOD_NAME}|r' in answer, 'what was shown once lasts as long as the session'
     for name in ('other.test', 'listed.test'):
-        resumed, answer = fetch_with_session(mutual_tls_server.port, version, session_in=session, name=name, target='/who')
+        resumed, answer = fetch_with_session(mutual_tls_server.port, version, session_in=session, name=name, target='/certificate')
         assert not resumed and 'SUCCESS' not in answer and ('400 Bad Request' in answer or '403 Forbidden' in answer), name
 
 
 @pytest.mark.parametrize('version', VERSIONS)
 def test_session_of_a_refused_client_is_not_resumed(mutual_tls_server, certificates, tmp_path, version):
     session, good = tmp_path / 'session', ['-cert', certificates[0]['good'][0], '-key', certificates[0]['good'][1]]
-    assert '400 Bad Request' in fetch_with_session(mutual_tls_server.port, version, session_out=session, name='strict.test', target='/who')[1]
-    resumed, answer = fetch_with_session(mutual_tls_server.port, version, session_in=session, name='strict.test', target='/who', more=good)
+    assert '400 Bad Request' in fetch_with_session(mutual_tls_server.port, version, session_out=session, name='strict.test', target='/certificate')[1]
+    resumed, answer = fetch_with_session(mutual_tls_server.port, version, session_in=session, name='strict.test', target='/certificate', more=good)
     assert not resumed and f'SUCCESS|{GOOD_NAME}|.' in answer
 
 
 def test_certificate_variables(mutual_tls_server, certificates):
-    answer = fetch(mutual_tls_server, 'told.test', certificates[0]['good'], target='/')
+    answer = fetch(mutual_tls_server, 'variables.test', certificates[0]['good'], target='/')
     serial, issuer, fingerprint, start, end, remain, escaped = answer.body.decode().split('|')
     with open(certificates[0]['good'][0], encoding='ascii') as stream:
         pem = stream.read()
@@ -189,7 +189,7 @@ def test_stream_closes_without_a_valid_certificate(mutual_tls_server, certificat
         except (ConnectionResetError, ssl.SSLEOFError, ssl.SSLZeroReturnError):
             return b''
     assert stream_response(certificates[0]['good']) == f'SUCCESS {GOOD_NAME}'.encode()
-    assert stream_response(certificates[0]['stranger']) == stream_response(None) == b''
+    assert stream_response(certificates[0]['untrusted']) == stream_response(None) == b''
 
 
 @pytest.mark.parametrize('name', ['open.test', 'OPEN.Test', 'open.test.'])

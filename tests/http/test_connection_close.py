@@ -152,7 +152,7 @@ def test_rule_15_resources_of_10000_connections_are_released(start_server, files
     disconnections.check_for_leaks(server, server.ports[transport], transport == 'user', files[0], CONNECTIONS, THREADS, parts=6)
 
 
-def forget(path):
+def drop_from_page_cache(path):
     """Drops the file from the page cache, if the file system permits it."""
     with open(path, 'rb') as stream:
         os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
@@ -168,7 +168,7 @@ def test_rule_17_more_uncached_bodies_than_threads(start_server, files, transpor
     readers = [http1.connect(server.ports[transport], transport, timeout=60 * server_kit.PATIENCE) for _ in range(100)]
     small = http1.connect(server.ports[transport], transport, timeout=60 * server_kit.PATIENCE)
     for attempt in range(3):
-        forget(path)
+        drop_from_page_cache(path)
         for number, reader in enumerate(readers):
             reader.send(f'GET /two HTTP/1.1\r\nHost: localhost\r\nRange: bytes={number * 20000}-{number * 20000 + 99999}\r\n\r\n')
         assert small.get('/small').body == disconnections.SMALL
@@ -195,7 +195,7 @@ def test_rule_17_uncached_bodies_without_descriptors(start_server, files, transp
     worker = server.workers()
     readers = []
     for _ in range(8):
-        forget(os.path.join(files[0], 'two'))
+        drop_from_page_cache(os.path.join(files[0], 'two'))
         reader = http1.connect(server.ports[transport], transport, timeout=60 * server_kit.PATIENCE)
         reader.send('GET /two HTTP/1.1\r\nHost: localhost\r\n\r\n')
         readers.append((reader, int(reader.head().headers['content-length'])))
@@ -206,7 +206,7 @@ def test_rule_17_uncached_bodies_without_descriptors(start_server, files, transp
         time.sleep(0.05)
     assert status('/body') in (None, 200, 503)
     for reader, length in readers:
-        forget(os.path.join(files[0], 'two'))
+        drop_from_page_cache(os.path.join(files[0], 'two'))
         assert read_slowly(reader, length) == files[1]
         reader.close()
     for sock in concurrent_requests:

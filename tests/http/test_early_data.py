@@ -33,7 +33,7 @@ def start_server(certificate, tmp_path, loop, site):
         upstreams.append(upstream)
         whole = {'listen': f'127.0.0.1:{port} ssl', 'server_name': 'localhost', 'ssl_certificate': certificate[0], 'root': site,
                  'ssl_certificate_key': certificate[1], 'ssl_early_data': 'on',
-                 'location': {'= /tell': {'return': '200 "early=$ssl_early_data worker $pid;"'},
+                 'location': {'= /state': {'return': '200 "early=$ssl_early_data worker $pid;"'},
                               '/upstream/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}'},
                               '= /guarded': {'auth_request': '/upstream/guard', 'return': '200 guarded'},
                               '= /upstream/guard': {'proxy_pass': f'http://127.0.0.1:{upstream.port}',
@@ -58,7 +58,7 @@ def request(target, method='GET', body='', close=True):
 
 def ticket(server, path, *more):
     """Saves a session that permits early data for one connection."""
-    answer = fetch_with_session(server.port, '-tls1_3', session_out=path, target='/tell', more=more)[1]
+    answer = fetch_with_session(server.port, '-tls1_3', session_out=path, target='/state', more=more)[1]
     assert 'early= worker' in answer, answer
     return path
 
@@ -78,10 +78,10 @@ def send_early_data(port, session, text, folder, later=''):
 def test_request_in_early_data_gets_a_response(start_server, tmp_path):
     server = start_server()
     for _ in range(4):
-        accepted, output = send_early_data(server.port, ticket(server, tmp_path / 'session'), request('/tell'), tmp_path)
+        accepted, output = send_early_data(server.port, ticket(server, tmp_path / 'session'), request('/state'), tmp_path)
         assert accepted and 'early=1 worker' in output and '200 OK' in output
-    assert 'early= worker' in fetch_with_session(server.port, '-tls1_3', target='/tell')[1]
-    assert 'early= worker' in fetch_with_session(server.port, '-tls1_2', target='/tell')[1]
+    assert 'early= worker' in fetch_with_session(server.port, '-tls1_3', target='/state')[1]
+    assert 'early= worker' in fetch_with_session(server.port, '-tls1_2', target='/state')[1]
 
 
 def test_files_of_each_size_in_early_data(start_server, tmp_path, site):
@@ -93,7 +93,7 @@ def test_files_of_each_size_in_early_data(start_server, tmp_path, site):
         assert accepted and content.decode('latin-1') in output, name
 
 
-@pytest.mark.parametrize('text', [request('/tell', 'POST', 'x=1'), request('/tell', 'DELETE'), request('/upstream/x', 'PUT', 'x'),
+@pytest.mark.parametrize('text', [request('/state', 'POST', 'x=1'), request('/state', 'DELETE'), request('/upstream/x', 'PUT', 'x'),
                                   request('/one.txt', 'GET', 'a body')])
 def test_unsafe_method_gets_425(start_server, tmp_path, text):
     server = start_server(workers=1)
@@ -124,7 +124,7 @@ def test_auth_request_receives_early_data_field(start_server, tmp_path):
 def test_off_rejects_early_data(start_server, tmp_path):
     server = start_server(ssl_early_data='off')
     session = ticket(server, tmp_path / 'session')
-    accepted, output = send_early_data(server.port, session, request('/tell'), tmp_path, later=request('/tell'))
+    accepted, output = send_early_data(server.port, session, request('/state'), tmp_path, later=request('/state'))
     assert not accepted and 'early= worker' in output
 
 
@@ -196,7 +196,7 @@ def test_connection_continues_after_early_data(start_server, tmp_path):
     server = start_server(workers=1)
     session = ticket(server, tmp_path / 'session')
     path = tmp_path / 'early'
-    path.write_text(request('/tell', close=False))
+    path.write_text(request('/state', close=False))
     client = subprocess.Popen(['openssl', 's_client', '-quiet', '-connect', f'127.0.0.1:{server.port}', '-servername', 'localhost', '-tls1_3',
                                '-sess_in', str(session), '-early_data', str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, bufsize=0)
@@ -205,7 +205,7 @@ def test_connection_continues_after_early_data(start_server, tmp_path):
         piece = os.read(client.stdout.fileno(), 65536)
         assert piece, output
         output += piece
-    client.stdin.write(request('/tell', 'POST', 'now it may', close=False).encode())
+    client.stdin.write(request('/state', 'POST', 'now it may', close=False).encode())
     while b'early= worker' not in output:
         piece = os.read(client.stdout.fileno(), 65536)
         assert piece, output
@@ -224,12 +224,12 @@ def test_client_certificate_is_verified_in_early_data(start_server, tmp_path):
     authority = Authority(str(tmp_path / 'authority'))
     certificate, key = authority.client('client')
     server = start_server(workers=1, ssl_verify_client='on', ssl_client_certificate=authority.certificate,
-                   location={'= /tell': {'return': '200 "early=$ssl_early_data worker $ssl_client_verify;"'}})
+                   location={'= /state': {'return': '200 "early=$ssl_early_data worker $ssl_client_verify;"'}})
     shows = ('-cert', certificate, '-key', key)
-    accepted, output = send_early_data(server.port, ticket(server, tmp_path / 'session', *shows), request('/tell'), tmp_path)
+    accepted, output = send_early_data(server.port, ticket(server, tmp_path / 'session', *shows), request('/state'), tmp_path)
     assert accepted and 'early=1 worker SUCCESS;' in output
-    fetch_with_session(server.port, '-tls1_3', session_out=tmp_path / 'refused', target='/tell')
-    accepted, output = send_early_data(server.port, tmp_path / 'refused', request('/tell'), tmp_path, later=request('/tell'))
+    fetch_with_session(server.port, '-tls1_3', session_out=tmp_path / 'refused', target='/state')
+    accepted, output = send_early_data(server.port, tmp_path / 'refused', request('/state'), tmp_path, later=request('/state'))
     assert not accepted and '400 Bad Request' in output
 
 

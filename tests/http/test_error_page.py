@@ -62,11 +62,11 @@ def test_policy_of_the_page_replaces_that_of_the_server(launch, loop, transport,
     """Browsers enforce all policies of a response together. Therefore the built-in page has only its own policy, and other responses have
     only that of the site."""
     served = launch(loop, transport, server={'add_header': "Content-Security-Policy \"default-src 'self'\" always", 'location': {
-        '/': {}, '/list/': {'alias': served_root(launch, loop, transport), 'autoindex': 'on', 'index': 'none.html'}, '/said': {'return': '200 x'}}})
+        '/': {}, '/list/': {'alias': served_root(launch, loop, transport), 'autoindex': 'on', 'index': 'none.html'}, '/text': {'return': '200 x'}}})
     page = fetch(served, target, 'text/html')
     policy = page.headers['content-security-policy']
     assert b'<style>' in page.body and "style-src 'sha256-" in policy and "default-src 'self'" not in policy
-    assert fetch(served, '/said').headers['content-security-policy'] == "default-src 'self'"
+    assert fetch(served, '/text').headers['content-security-policy'] == "default-src 'self'"
     assert fetch(served, '/nowhere', 'text/plain').headers['content-security-policy'] == "default-src 'self'"
 
 

@@ -204,16 +204,16 @@ def front_controller(run, scheme):
     assert run.fetch('/2024/hello?x=1', tls=tls).body == b'/index.php' and php.requests[-1].params['QUERY_STRING'] == 'x=1'
     assert php.requests[-1].params['REQUEST_URI'] == '/2024/hello?x=1' and php.requests[-1].params['DOCUMENT_ROOT'] == str(run.site)
     assert run.fetch('/page.php', tls=tls).body == b'/page.php' and run.fetch('/style.css', tls=tls).body == b'p{}'
-    asked = len(php.requests)
-    assert [run.fetch(target, tls=tls).status for target in ('/none.php', '/style.css/x.php')] == [404, 404] and len(php.requests) == asked
+    before = len(php.requests)
+    assert [run.fetch(target, tls=tls).status for target in ('/none.php', '/style.css/x.php')] == [404, 404] and len(php.requests) == before
     return php
 
 
 @example
 def check_php(run):
     php = front_controller(run, 'http')
-    asked = len(php.requests)
-    assert run.fetch('/uploads/evil.php', tls=False).body == b'<?php' and len(php.requests) == asked
+    before = len(php.requests)
+    assert run.fetch('/uploads/evil.php', tls=False).body == b'<?php' and len(php.requests) == before
 
 
 @example
@@ -221,8 +221,8 @@ def check_wordpress(run):
     php = front_controller(run, 'https')
     assert redirect(run.fetch('/x', tls=False)) == (308, f'https://localhost:{run.https}/x')
     assert run.fetch('/style.css').headers['cache-control'] == 'max-age=2592000' and php.requests[-1].params['HTTPS'] == 'on'
-    asked = len(php.requests)
-    assert [run.fetch(target).status for target in ('/wp-content/uploads/evil.php', '/xmlrpc.php')] == [403, 403] and len(php.requests) == asked
+    before = len(php.requests)
+    assert [run.fetch(target).status for target in ('/wp-content/uploads/evil.php', '/xmlrpc.php')] == [403, 403] and len(php.requests) == before
     logins = [run.fetch('/wp-login.php', method='POST', body=b'log=a') for _ in range(7)]
     assert [login.status for login in logins] == [200] * 6 + [429] and int(logins[-1].headers['retry-after']) > 0
 
@@ -425,8 +425,8 @@ def check_sign_in(run):
     run.start(USERS=run.folder / 'users', SIGN_IN=service, APP=app, OWN=OTHER)
     def sign_in(password):
         return {'Authorization': 'Basic ' + base64.b64encode(f'anna:{password}'.encode()).decode()}
-    asked = run.fetch('/members/')
-    assert (asked.status, asked.headers['www-authenticate']) == (401, 'Basic realm="Members", charset="UTF-8"') and run.fetch().status == 200
+    denied = run.fetch('/members/')
+    assert (denied.status, denied.headers['www-authenticate']) == (401, 'Basic realm="Members", charset="UTF-8"') and run.fetch().status == 200
     assert run.fetch('/members/', headers=sign_in('open')).status == 401 and run.fetch('/members/', headers=sign_in('open sesame')).body == PAGE
     assert run.fetch('/intern/').status == 401 and run.fetch('/intern/', headers=sign_in('open sesame')).status == 200
     assert run.fetch('/intern/', source=OTHER).body == PAGE and run.fetch('/members/', source=OTHER).status == 401
@@ -477,8 +477,8 @@ def check_private_downloads(run):
 def check_behind_a_proxy(run):
     run.start(run.http, run.https, TRUSTED='127.0.0.1')
     fields = {'X-Forwarded-For': '198.51.100.7, 203.0.113.9'}
-    assert run.fetch('/trusted', tls=False, headers=fields).status == 404 and run.fetch('/stranger', tls=False, headers=fields, source=OTHER).status == 404
-    assert run.log('GET /trusted').startswith('203.0.113.9 by 127.0.0.1') and run.log('GET /stranger').startswith(f'{OTHER} by {OTHER}')
+    assert run.fetch('/trusted', tls=False, headers=fields).status == 404 and run.fetch('/untrusted', tls=False, headers=fields, source=OTHER).status == 404
+    assert run.log('GET /trusted').startswith('203.0.113.9 by 127.0.0.1') and run.log('GET /untrusted').startswith(f'{OTHER} by {OTHER}')
     assert redirect(run.fetch('/x', tls=False, headers={'X-Forwarded-Proto': 'http'})) == (308, 'https://localhost/x')
     assert run.fetch('/proxied', first=b'PROXY TCP4 203.0.113.5 127.0.0.1 4000 443\r\n').status == 404
     assert run.log('GET /proxied').startswith('203.0.113.5 by 127.0.0.1')

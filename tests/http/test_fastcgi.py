@@ -31,7 +31,7 @@ def proxy(launch, loop, transport, application):
         '/hidden': {**to, 'fastcgi_hide_header': 'X-Secret'},
         '/variable': {'fastcgi_pass': 'unix:$arg_to'},
         '/dead': {'fastcgi_pass': 'unix:/nowhere/at/all'},
-        '/patient': {**to, 'fastcgi_read_timeout': '300ms'},
+        '/timeout': {**to, 'fastcgi_read_timeout': '300ms'},
         '/kept': {**to, 'fastcgi_buffering': 'on', 'fastcgi_request_buffering': 'on'},
         '/kept': {**to, 'fastcgi_keep_conn': 'on'},
         '/intercepted': {**to, 'fastcgi_intercept_errors': 'on', 'error_page': '404 /page'},
@@ -266,8 +266,8 @@ def test_hidden_fields_and_variable_targets(client, proxy, application):
     assert 'x-secret' not in headers and headers['x-open'] == '2'
     assert client.get(f'/variable?to={application.path}').status == 200
     assert client.get('/dead').status == 502
-    application.answers['/patient'] = lambda stream, requests: stream.recv(1)
-    assert client.get('/patient').status == 504
+    application.answers['/timeout'] = lambda stream, requests: stream.recv(1)
+    assert client.get('/timeout').status == 504
     application.answers['/intercepted'] = out(b'Status: 404\r\n\r\nnot this') + end()
     response = client.get('/intercepted')
     assert response.status == 404 and response.body == b'instead'

@@ -21,12 +21,12 @@ def fmt(*arguments, text=None, cwd=None):
 
 
 def events(text):
-    def marked(event):
+    def properties(event):
         return (type(event), *[getattr(event, name, None) for name in ('anchor', 'tag', 'value', 'implicit', 'style', 'flow_style')])
-    return [marked(event) for event in yaml.parse(text, Loader=yaml.SafeLoader)]
+    return [properties(event) for event in yaml.parse(text, Loader=yaml.SafeLoader)]
 
 
-def hold(before, after):
+def check_properties(before, after):
     """Properties of the formatted text; PyYAML parses both texts independently."""
     assert events(before) == events(after)
     assert before.count('#') == after.count('#')
@@ -41,7 +41,7 @@ def hold(before, after):
 def test_every_configuration_keeps_its_meaning(path):
     done = fmt(path)
     assert done.returncode == 0, done.stderr
-    hold(path.read_text(), done.stdout)
+    check_properties(path.read_text(), done.stdout)
 
 
 def test_invalid_configurations_are_formatted_or_refused():
@@ -51,7 +51,7 @@ def test_invalid_configurations_are_formatted_or_refused():
         done = fmt('-', text=text)
         if done.returncode == 0:
             laid_out += 1
-            hold(text, done.stdout)
+            check_properties(text, done.stdout)
         else:
             assert done.stdout == '' and ': error: ' in done.stderr, case
     assert laid_out > 60

@@ -22,7 +22,7 @@ def served(launch, loop, transport, upstream):
     return launch(loop, transport, server={
         'send_timeout': '2s', 'client_body_timeout': '2s', 'client_header_timeout': '2s', 'lingering_timeout': '1s', 'location': {
             '/to/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}'},
-            '/patient/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'client_body_timeout': '1h'},
+            '/long_timeout/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'client_body_timeout': '1h'},
             '= /65536.bin': {'limit_rate': '16k'}}})
 
 
@@ -66,7 +66,7 @@ def test_client_body_timeout_ends_a_stalled_stream(served, upstream):
     client = http2.connect(served.port, served.transport, TIMEOUT)
     stalled = client.request('/to/stalled', method='POST', headers=[('content-length', '10')], end=False)
     client.send_body(stalled, b'part', end=False)
-    patient = client.request('/patient/late', method='POST', headers=[('content-length', '4')], end=False)
+    delayed = client.request('/long_timeout/late', method='POST', headers=[('content-length', '4')], end=False)
     busy = client.request('/to/busy', method='POST', end=False)
 
     def send():
@@ -75,12 +75,12 @@ def test_client_body_timeout_ends_a_stalled_stream(served, upstream):
         assert client.fetch('/one.txt').status == 200
     keep_busy(BUSY, send, lambda: client.responses[stalled].over)
     assert client.responses[stalled].status == 408, 'the bodies of other streams extend the timeout'
-    assert not client.responses[patient].over, 'a location has its own timeout'
+    assert not client.responses[delayed].over, 'a location has its own timeout'
     client.send_body(busy, b'y')
-    client.send_body(patient, b'late')
-    assert [answer.status for answer in client.wait(busy, patient)] == [200, 200]
+    client.send_body(delayed, b'late')
+    assert [answer.status for answer in client.wait(busy, delayed)] == [200, 200]
     bodies = {request.target: request.body for request in upstream.requests[before:]}
-    assert bodies['/patient/late'] == b'late' and bodies['/to/busy'].endswith(b'xy')
+    assert bodies['/long_timeout/late'] == b'late' and bodies['/to/busy'].endswith(b'xy')
     client.close()
 
 

@@ -37,7 +37,7 @@ def echo(peer):
     peer.send('over')
 
 
-def speak_first(peer):
+def send_with_101(peer):
     """The first bytes of the server arrive together with the 101."""
     peer.send('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n'
               f'Sec-WebSocket-Accept: {accept_of(peer.request)}\r\n\r\nhello')
@@ -74,7 +74,7 @@ def flood(peer):
 
 
 SCRIPTS = {
-    '/echo': echo, '/first': speak_first, '/reset': reset, '/end': end, '/watch': watch, '/flood': flood,
+    '/echo': echo, '/first': send_with_101, '/reset': reset, '/end': end, '/watch': watch, '/flood': flood,
     '/forged': lambda peer: switch(peer, accept='s3pPLMBiTxaQ9kYGzzhZRbK+xOo='),
     '/without-upgrade': lambda peer: switch(peer, fields='Connection: Upgrade\r\n'),
     '/without-connection': lambda peer: switch(peer, fields='Upgrade: websocket\r\n'),
@@ -104,12 +104,12 @@ def served(launch, loop, transport, upstream):
 @pytest.fixture
 def client(served):
     made = http2.connect(served.port, served.transport, TIMEOUT)
-    made.until(lambda: offers_tunnels(made))
+    made.until(lambda: announces_tunnels(made))
     yield made
     made.close()
 
 
-def offers_tunnels(client):
+def announces_tunnels(client):
     return client.h2.remote_settings.get(ENABLE_CONNECT_PROTOCOL) == 1
 
 
@@ -190,7 +190,7 @@ def test_connection_close_closes_all_tunnels(served, client, upstream):
 def test_zero_window_applies_backpressure(served, upstream):
     """Without a window the server's bytes wait, and other streams proceed; the tunnel does not time out after it has a window again."""
     client = http2.connect(served.port, served.transport, TIMEOUT, widen=False)
-    client.until(lambda: offers_tunnels(client))
+    client.until(lambda: announces_tunnels(client))
     stream, answer = connect_to(client, '/flood')
     client.h2.increment_flow_control_window(1 << 24)
     client.flush()
@@ -242,7 +242,7 @@ def test_enable_connect_protocol_requires_an_upgrading_location(launch, loop, tr
         '/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_http_version': '2'}, '= /page': {'return': '200 page'}}})
     client = http2.connect(served.port, served.transport, TIMEOUT)
     assert client.fetch('/page').status == 200
-    assert not offers_tunnels(client)
+    assert not announces_tunnels(client)
     assert connect_to(client, '/page')[1].reset == PROTOCOL_ERROR
     client.close()
 
@@ -265,7 +265,7 @@ def test_websockets_library_as_server(launch, loop, transport, sockets):
     program, notes = sockets
     served = launch(loop, transport, server={'location': {'/': {'proxy_pass': f'http://127.0.0.1:{program.port}'}}})
     client = http2.connect(served.port, served.transport, TIMEOUT)
-    client.until(lambda: offers_tunnels(client))
+    client.until(lambda: announces_tunnels(client))
     streams = [connect_to(client, '/', headers=[('sec-websocket-protocol', 'chat')]) for _ in range(10)]
     for number, (stream, answer) in enumerate(streams):
         assert answer.status == 200 and answer.headers['sec-websocket-protocol'] == 'chat'
@@ -288,7 +288,7 @@ PAGE = '''<!doctype html><title>a socket</title><script>
   const socket = new WebSocket('wss://' + location.host + '/socket', 'chat');
   const found = await new Promise((done, failed) => {
     socket.onopen = () => socket.send('from a browser');
-    socket.onmessage = message => { socket.close(4003, 'seen'); done({said: message.data, protocol: socket.protocol}); };
+    socket.onmessage = message => { socket.close(4003, 'seen'); done({received: message.data, protocol: socket.protocol}); };
     socket.onerror = () => failed('error');
   });
   await fetch('/done?' + new URLSearchParams(found));
@@ -306,7 +306,7 @@ def test_browser_opens_a_websocket(launch, loop, base, tmp_path, sockets):
     program, notes = sockets
     served = launch(loop, 'user', server={'root': str(folder), 'location': {
         '= /done': {'return': 204}, '= /socket': {'proxy_pass': f'http://127.0.0.1:{program.port}'}}})
-    assert browse(served, '/', tmp_path) == {'said': 'from a browser', 'protocol': 'chat'}
+    assert browse(served, '/', tmp_path) == {'received': 'from a browser', 'protocol': 'chat'}
     wait_for(lambda: '4003 seen\n' in notes.read_text(), 'no closing handshake')
     rows = wait_for(lambda: [row for row in served.server.access() if row['request_uri'] == '/socket'], 'a log line')
     assert [row['status'] for row in rows] == ['200'], 'HTTP/1.1 has 101'

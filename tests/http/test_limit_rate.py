@@ -24,7 +24,7 @@ def throttled(site):
 LOCATIONS = {
     '/': {},
     '= /throttled.bin': {'limit_rate': '400k'},
-    '/told/': {'alias': '@', 'limit_rate': '$arg_rate'},
+    '/variable/': {'alias': '@', 'limit_rate': '$arg_rate'},
     '/after/': {'alias': '@', 'limit_rate': '400k', 'limit_rate_after': '300k'},
     '/bytes': {'limit_rate': '1k', 'return': '200 ' + 'x' * 3000},
     '/chunks/': {'alias': '@', 'limit_rate': '400k', 'add_trailer': 'X-Sent $body_bytes_sent'},
@@ -56,7 +56,7 @@ def least(size, rate=RATE):
 
 def test_no_response_exceeds_the_rate(served, throttled):
     """All responses at the same time: the rate applies to each of them."""
-    whole = {'/throttled.bin': SIZE, '/told/throttled.bin?rate=400k': SIZE, '/after/throttled.bin': SIZE - 300 * 1024, '/chunks/throttled.bin': SIZE}
+    whole = {'/throttled.bin': SIZE, '/variable/throttled.bin?rate=400k': SIZE, '/after/throttled.bin': SIZE - 300 * 1024, '/chunks/throttled.bin': SIZE}
     with concurrent.futures.ThreadPoolExecutor(len(whole) + 2) as pool:
         taken = {target: pool.submit(timed_fetch, served, target) for target in whole}
         part = pool.submit(timed_fetch, served, '/throttled.bin', [('Range', 'bytes=100000-509599')])
@@ -72,7 +72,7 @@ def test_no_response_exceeds_the_rate(served, throttled):
 
 
 def test_rate_of_zero_is_unlimited(served, throttled):
-    for target in ('/told/throttled.bin', '/told/throttled.bin?rate=0', '/told/throttled.bin?rate=nonsense', '/told/throttled.bin?rate=999g'):
+    for target in ('/variable/throttled.bin', '/variable/throttled.bin?rate=0', '/variable/throttled.bin?rate=nonsense', '/variable/throttled.bin?rate=999g'):
         assert timed_fetch(served, target)[0] == throttled
     assert '"nonsense" is not a size' in served.server.errors()
 

@@ -47,7 +47,7 @@ def test_variables_in_proxy_pass(client, upstream):
 
 
 def test_upstream_request_fields(client, upstream, proxy):
-    client.fetch('GET', '/told', [('Host', 'localhost:1234'), ('Connection', 'keep-alive, X-Hop, TE'), ('X-Hop', '1'), ('Keep-Alive', '5'), ('TE', 'trailers'),
+    client.fetch('GET', '/fields', [('Host', 'localhost:1234'), ('Connection', 'keep-alive, X-Hop, TE'), ('X-Hop', '1'), ('Keep-Alive', '5'), ('TE', 'trailers'),
                                 ('Proxy-Connection', 'x'), ('Upgrade', 'h2c'), ('Proxy-Authorization', 'secret'),
                                 ('X-Forwarded-For', '6.6.6.6'), ('X-Forwarded-Proto', 'gopher'), ('X-Forwarded-Host', 'evil'),
                                 ('X-Forwarded-Port', '1'), ('X-Real-IP', '6.6.6.6'), ('Forwarded', 'for=6.6.6.6'), ('Via', '1.0 before'),
@@ -83,11 +83,11 @@ def test_response_fields_are_filtered(client):
 
 
 def test_location_is_rewritten(client, upstream):
-    def moves(peer):
+    def redirects(peer):
         to = peer.request.target.split('?', 1)[1].replace('SELF', f'http://127.0.0.1:{upstream.port}')
         peer.send(f'HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n')
         return True
-    upstream.scripts['/go/x'] = moves
+    upstream.scripts['/go/x'] = redirects
     assert client.get('/moved/x?SELF/go/there?a=b').headers['location'] == '/moved/there?a=b'
     assert client.get('/moved/x?SELF/elsewhere').headers['location'] == f'http://127.0.0.1:{upstream.port}/elsewhere'
     assert client.get('/moved/x?/go/there').headers['location'] == '/go/there'
@@ -189,7 +189,7 @@ def test_excess_interim_responses_are_dropped(client):
 
 def test_forwarded_fields_are_removed_from_trailers(client, upstream):
     """Fields that the proxy sets are removed from trailers, because an upstream server may merge trailers into the header section."""
-    client.send('POST /told HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Sum: 1\r\nX-Forwarded-For: 6.6.6.6\r\n'
+    client.send('POST /fields HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Sum: 1\r\nX-Forwarded-For: 6.6.6.6\r\n'
                 'Forwarded: for=6.6.6.6\r\nx-real-ip: 6.6.6.6\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: evil\r\n\r\n')
     assert client.read().status == 200
     assert upstream.last().trailers == ['X-Sum: 1']

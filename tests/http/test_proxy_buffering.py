@@ -51,8 +51,8 @@ class Answering:
         return {
             **{f'/{kind}/huge-{framing}': self.huge for kind in ('kept', 'free', 'passed', 'small-file', 'no-folder', 'no-file')
                for framing in ('length', 'chunked', 'end')},
-            '/kept/said-no': lambda peer: self.huge(peer, 'X-Accel-Buffering: no\r\n'),
-            '/passed/said-yes': lambda peer: self.huge(peer, 'X-Accel-Buffering: Yes\r\n'),
+            '/kept/buffering-no': lambda peer: self.huge(peer, 'X-Accel-Buffering: no\r\n'),
+            '/passed/buffering-yes': lambda peer: self.huge(peer, 'X-Accel-Buffering: Yes\r\n'),
             '/kept/short': responds_with(OK + 'Content-Length: 5\r\n\r\nshort', keep=True),
             '/kept/empty': responds_with(OK + 'Content-Length: 0\r\n\r\n', keep=True),
             '/kept/none': responds_with('HTTP/1.1 204 No Content\r\n\r\n', keep=True),
@@ -322,7 +322,7 @@ def test_buffered_response_releases_the_upstream_connection(proxy, answering, fo
     assert proxy.server.access_for(f'/free/huge-{framing}')[0]['body_bytes_sent'] == str(len(HUGE))
 
 
-@pytest.mark.parametrize('target', ['/passed/huge-length', '/kept/said-no', '/no-file/huge-length', '/no-folder/huge-chunked',
+@pytest.mark.parametrize('target', ['/passed/huge-length', '/kept/buffering-no', '/no-file/huge-length', '/no-folder/huge-chunked',
                                     '/small-file/huge-end'])
 def test_full_buffers_apply_backpressure(proxy, answering, target):
     answering.sent.clear()
@@ -335,7 +335,7 @@ def test_full_buffers_apply_backpressure(proxy, answering, target):
 
 def test_x_accel_buffering_controls_buffering(proxy, answering):
     answering.sent.clear()
-    slow = request_without_reading(proxy, '/passed/said-yes')
+    slow = request_without_reading(proxy, '/passed/buffering-yes')
     assert answering.sent.wait(20 * server_kit.PATIENCE)
     response = slow.read()
     assert response.body == HUGE and 'x-accel-buffering' not in response.headers

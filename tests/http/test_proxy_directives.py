@@ -48,7 +48,7 @@ def closes_without_response(peer):
     peer.read_body()
 
 
-def names_its_client(peer):
+def sends_client_address(peer):
     """Responds with the address of the connection and the number of its request."""
     peer.read_body()
     text = f'{peer.stream.getpeername()[0]} {peer.number}'
@@ -100,7 +100,7 @@ def test_proxy_set_body_replaces_the_body(client, upstream, method, body):
 
 
 def test_empty_proxy_set_body(client, upstream):
-    assert client.fetch('POST', '/set-nothing', body=b'told').body.endswith(b'\n\n')
+    assert client.fetch('POST', '/set-nothing', body=b'body').body.endswith(b'\n\n')
     assert upstream.last().header('content-length') == '0'
     assert client.get('/usual').status == 200
 
@@ -118,11 +118,11 @@ def test_proxy_pass_request_body_off(client, upstream):
     client.send('POST /no-body HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nsecret\r\n0\r\n\r\n')
     assert client.read('POST').body.endswith(b'\n\n')
     assert upstream.last().header('transfer-encoding') is None
-    assert client.fetch('POST', '/usual', body=b'told').body.endswith(b'\n\ntold')
+    assert client.fetch('POST', '/usual', body=b'body').body.endswith(b'\n\nbody')
 
 
 def test_proxy_pass_request_headers_off(client, upstream):
-    assert client.fetch('POST', '/no-fields', [('X-Secret', '1'), ('Cookie', 'a=b')], body=b'told').body.endswith(b'\n\ntold')
+    assert client.fetch('POST', '/no-fields', [('X-Secret', '1'), ('Cookie', 'a=b')], body=b'body').body.endswith(b'\n\nbody')
     names = {name.lower() for name, _ in upstream.last().lines}
     assert names == {'host', 'via', 'x-own', 'content-length', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'forwarded'}
     client.fetch('GET', '/usual', [('X-Secret', '1')])
@@ -224,16 +224,16 @@ def test_underscored_trailers_are_removed(launch, loop, transport, upstream):
 
 def test_connections_are_reused_for_the_same_proxy_bind_only(launch, loop):
     """Connections are reused only for the same local address; a location without one does not use those of another."""
-    upstream = Upstream({path: names_its_client for path in ('/bound', '/same', '/other', '/off', '/family')})
+    upstream = Upstream({path: sends_client_address for path in ('/bound', '/same', '/other', '/off', '/family')})
     to = {'proxy_pass': f'http://127.0.0.1:{upstream.port}'}
     served = launch(loop, 'plain', server={'proxy_bind': '127.0.0.7', 'location': {
         '/bound': to, '/same': {**to, 'proxy_bind': '127.0.0.7'}, '/other': {**to, 'proxy_bind': '127.0.0.8'}, '/off': {**to, 'proxy_bind': 'off'},
         '/family': {**to, 'proxy_bind': '::1'}}})
     client = served.connect()
-    asked = [client.get(path).body.decode() for path in ('/bound', '/same', '/other', '/off', '/bound', '/other', '/off')]
-    assert [text.split()[0] for text in asked] == ['127.0.0.7', '127.0.0.7', '127.0.0.8', '127.0.0.1', '127.0.0.7', '127.0.0.8', '127.0.0.1']
-    first = int(asked[0].split()[1])
-    assert [int(text.split()[1]) - first for text in asked] == [0, 1, 0, 0, 2, 1, 1]
+    responses = [client.get(path).body.decode() for path in ('/bound', '/same', '/other', '/off', '/bound', '/other', '/off')]
+    assert [text.split()[0] for text in responses] == ['127.0.0.7', '127.0.0.7', '127.0.0.8', '127.0.0.1', '127.0.0.7', '127.0.0.8', '127.0.0.1']
+    first = int(responses[0].split()[1])
+    assert [int(text.split()[1]) - first for text in responses] == [0, 1, 0, 0, 2, 1, 1]
     assert client.get('/family').status == 502
     client.close()
     upstream.stop()

@@ -40,7 +40,7 @@ def client(launch, loop, transport, upstream, application):
         '/moved': {'rewrite': '^/moved(.*)$ /raw/$1 last'},
         '/tried': {'try_files': ['/nothing', '/raw/$arg_f']}, '/seen': {'try_files': ['/folder/$arg_f', '=404']},
         '/page': {'error_page': '403 /raw/$arg_f', 'return': 403},
-        '/asked': {'auth_request': '/raw/$arg_f', 'proxy_pass': to}, '/mirrored': {'mirror': '/raw/$arg_f', 'return': '200 x'},
+        '/auth': {'auth_request': '/raw/$arg_f', 'proxy_pass': to}, '/mirrored': {'mirror': '/raw/$arg_f', 'return': '200 x'},
         '/redirects': {'proxy_pass': to}, '/inside/': {'internal': True, 'proxy_pass': to}, '/elsewhere/': {'internal': True, 'proxy_pass': to},
         '~ ^/script(.*\\.php)$': {'fastcgi_pass': f'unix:{application.path}', 'fastcgi_param': 'SCRIPT_FILENAME /srv/app/$1'}}
     served = launch(loop, transport, server={'location': locations}, http={'upstream': group})
@@ -53,7 +53,7 @@ CLIMBING = [
     '/api../secret', '/api%2e%2e/secret', '/api%2E./secret', '/api..%2fsecret', '/api..', '/api..;/secret', '/api..%5csecret', '/api../../etc',
     '/group../secret', '/group..%2Fsecret', '/dot./secret', '/dot%2e/secret', '/argument?f=../secret', '/argument?f=%2e%2e/secret',
     '/argument?f=..%2fsecret', '/argument?f=a/../../secret', '/argument?f=..', '/regex../secret', '/regex%2e%2e/secret', '/host/x?f=..',
-    '/rewritten../secret', '/rewritten%2e%2e/secret', '/moved../secret', '/tried?f=../secret', '/seen?f=../one.txt', '/asked?f=../secret',
+    '/rewritten../secret', '/rewritten%2e%2e/secret', '/moved../secret', '/tried?f=../secret', '/seen?f=../one.txt', '/auth?f=../secret',
     '/script../x.php', '/script%2e%2e/x.php']
 
 
@@ -69,7 +69,7 @@ def test_path_traversal_is_not_found(client, upstream, application, target):
     ('/good/../good/x', '/v1/x'), ('/good/..x', '/v1/..x'), ('/good/%252e%252e/x', '/v1/%252e%252e/x'), ('/good/x?f=../..', '/v1/x?f=../..'),
     ('/raw/../raw/..%2fraw/x', '/raw/../raw/..%2fraw/x'), ('/argument?f=a/../b', '/v1/a/../b'), ('/whole/../whole/x', '/v1/whole/../whole/x'),
     ('/whole/x?f=../../..', '/v1/whole/x?f=../../..'), ('/regex/x', '/v1//x'), ('/host/x?f=y', '/v1/y/v2'), ('/rewritten/x', '/v1/x'),
-    ('/moved/x', '/raw/x'), ('/tried?f=x', '/raw/x'), ('/asked?f=x', '/asked?f=x')])
+    ('/moved/x', '/raw/x'), ('/tried?f=x', '/raw/x'), ('/auth?f=x', '/auth?f=x')])
 def test_paths_inside_are_passed_on(client, target, requests):
     answer = client.get(target)
     assert (answer.status, answer.body.decode()) == (200, f'one GET {requests}\n')

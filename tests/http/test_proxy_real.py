@@ -31,7 +31,7 @@ def nginx(base, files):
         f'http {{ access_log off; client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};\n'
         f'  uwsgi_temp_path {folder}; scgi_temp_path {folder}; gzip on; gzip_types text/plain; gzip_min_length 1; gzip_proxied any;\n'
         f'  server {{ listen 127.0.0.1:{port}; root {files[0]};\n'
-        '    location = /said { return 200 "$request_uri|$http_x_forwarded_for|$http_via|$host|$http_connection"; }\n'
+        '    location = /request { return 200 "$request_uri|$http_x_forwarded_for|$http_via|$host|$http_connection"; }\n'
         '    location = /gone { return 410 gone; } } }\n')
     made = programs.Program([programs.program('nginx'), '-c', str(folder / 'conf'), '-e', str(folder / 'error.log')], port=port)
     yield port
@@ -65,8 +65,8 @@ def test_nginx_as_upstream_server(launch, loop, transport, nginx, files):
     assert client.get('/folder').status == 301
     packed = client.fetch('GET', '/small.txt', [('Accept-Encoding', 'gzip')])
     assert packed.headers['content-encoding'] == 'gzip' and not packed.has_length
-    output = client.get('/said?a=b').body.decode().split('|')
-    assert output == ['/said?a=b', '127.0.0.1', '2 sluice' if http1.PROTOCOL == 'http2' else '1.1 sluice', '127.0.0.1', '']
+    output = client.get('/request?a=b').body.decode().split('|')
+    assert output == ['/request?a=b', '127.0.0.1', '2 sluice' if http1.PROTOCOL == 'http2' else '1.1 sluice', '127.0.0.1', '']
     assert client.fetch('POST', '/small.txt', body=b'x' * 300000).status == 405     # an early response: the connection may end
     client.close()
 

@@ -1,5 +1,4 @@
 """Changes by the reverse proxy: Location, cookies, errors, and the method of a request."""
-import os
 import subprocess
 
 import pytest
@@ -7,13 +6,13 @@ from kit import server as server_kit
 from kit.upstream import Upstream
 
 
-def moves(peer):
+def redirects(peer):
     to = peer.request.target.split('?', 1)[1].replace('SELF', f'127.0.0.1:{peer.upstream.port}')
     peer.send(f'HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n')
     return True
 
 
-def bakes(peer):
+def sends_cookies(peer):
     cookies = peer.request.target.split('?', 1)[1].replace('%20', ' ').split('|')
     peer.send('HTTP/1.1 200 OK\r\n' + ''.join(f'Set-Cookie: {cookie}\r\n' for cookie in cookies) + 'Content-Length: 0\r\n\r\n')
     return True
@@ -26,7 +25,7 @@ def fails(peer):
     return True
 
 
-def advises(peer):
+def sends_required_fields(peer):
     peer.read_body()
     status = peer.request.target.split('?', 1)[1]
     peer.send(f'HTTP/1.1 {status} Failed\r\nWWW-Authenticate: Basic realm="x"\r\nWWW-Authenticate: Bearer\r\nRetry-After: 7\r\nAllow: PUT\r\n'
@@ -36,7 +35,7 @@ def advises(peer):
 
 @pytest.fixture(scope='module')
 def upstream():
-    made = Upstream({'/advises': advises, '/moves': moves, '/bakes': bakes, '/fails': fails})
+    made = Upstream({'/sends_required_fields': sends_required_fields, '/redirects': redirects, '/sends_cookies': sends_cookies, '/fails': fails})
     yield made
     made.stop()
     assert not made.faults, made.faults
@@ -70,8 +69,8 @@ def client(launch, loop, transport, upstream):
     ('http://three.example/', 'http://three.example/'),
 ])
 def test_proxy_redirect_rewrites_location(client, upstream, location, here):
-    assert client.get('/pairs/moves?' + location).headers['location'] == here
-    assert client.get('/off/moves?' + location).headers['location'] == location.replace('SELF', f'127.0.0.1:{upstream.port}')
+    assert client.get('/pairs/redirects?' + location).headers['location'] == here
+    assert client.get('/off/redirects?' + location).headers['location'] == location.replace('SELF', f'127.0.0.1:{upstream.port}')
 
 
 @pytest.mark.parametrize('output, passed', [
@@ -90,9 +89,9 @@ def test_proxy_redirect_rewrites_location(client, upstream, location, here):
     ('c=a=b;%20Secure', 'c=a=b; Secure; SameSite=Lax'),
 ])
 def test_proxy_cookie_directives_rewrite_cookies(client, output, passed):
-    response = client.get('/cookies/bakes?' + output + '|z=0')
+    response = client.get('/cookies/sends_cookies?' + output + '|z=0')
     assert [value for name, value in response.lines if name.lower() == 'set-cookie'] == [passed, 'z=0']
-    response = client.get('/plain/bakes?' + output)
+    response = client.get('/plain/sends_cookies?' + output)
     assert [value for name, value in response.lines if name.lower() == 'set-cookie'] == [output.replace('%20', ' ')]
 
 
@@ -115,7 +114,7 @@ def test_proxy_intercept_errors_requires_an_error_page(client, upstream):
 @pytest.mark.parametrize('status, stored', [(401, ['www-authenticate', 'retry-after']), (405, ['allow', 'retry-after']), (503, ['retry-after']),
                                           (429, ['retry-after']), (404, ['retry-after'])])
 def test_intercepted_error_retains_required_fields(client, status, stored):
-    response = client.get(f'/caught/advises?{status}')
+    response = client.get(f'/caught/sends_required_fields?{status}')
     expected = {'www-authenticate': 'Basic realm="x", Bearer', 'retry-after': '7', 'allow': 'PUT'}
     assert response.status == status and response.body == b'one\n' and 'x-own' not in response.headers
     assert {name: response.headers.get(name) for name in expected} == {name: expected[name] if name in stored else None for name in expected}
@@ -144,5 +143,5 @@ def test_proxy_method_replaces_the_method(client, upstream):
 ])
 def test_invalid_configurations_are_refused(tmp_path, line, output):
     (tmp_path / 'a.yaml').write_text(f'http:\n  server:\n    listen: 127.0.0.1:{server_kit.free_port()}\n    {line}\n')
-    done = subprocess.run([os.environ['SLUICE'], '-t', '-c', str(tmp_path / 'a.yaml')], capture_output=True, text=True, timeout=20)
+    done = subprocess.run([server_kit.SLUICE, '-t', '-c', str(tmp_path / 'a.yaml')], capture_output=True, text=True, timeout=20)
     assert done.returncode == 1 and output in done.stdout + done.stderr

@@ -7,7 +7,7 @@ from kit.upstream import Upstream
 OK = 'HTTP/1.1 200 OK\r\n'
 
 
-def two(peer):
+def repeats_fields(peer):
     peer.read_body()
     peer.send(OK + 'X-Two: 1\r\nX-One: a\r\nX-Two: 2, 3\r\nContent-Length: 0\r\n\r\n')
     return True
@@ -35,7 +35,7 @@ def closing(peer):
 
 @pytest.fixture(scope='module')
 def upstream():
-    made = Upstream({'/two': two, '/r': refresh, '/went/r': refresh, **{path: closing for path in CLOSING}})
+    made = Upstream({'/repeats_fields': repeats_fields, '/r': refresh, '/went/r': refresh, **{path: closing for path in CLOSING}})
     yield made
     made.stop()
     assert not made.faults, made.faults
@@ -81,9 +81,9 @@ def test_unresolvable_name_is_502(served, client):
 
 
 def test_fields_of_one_name_are_joined(served, client, upstream):
-    response = client.fetch('GET', '/two')
+    response = client.fetch('GET', '/repeats_fields')
     assert response.status == 200
-    logged(served, '/two|1, 2, 3')
+    logged(served, '/repeats_fields|1, 2, 3')
     response = client.fetch('GET', '/cookies', [('Cookie', 'a=1'), ('X-A', '1'), ('Cookie', 'b=2'), ('X-A', '2')])
     assert response.body == b'a=1; b=2|1, 2'
 

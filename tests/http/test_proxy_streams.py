@@ -22,13 +22,13 @@ def test_upstream_connections_are_reused(client, upstream):
 
 def test_closed_idle_connection_is_retried(client, upstream, proxy):
     """The upstream server closes a kept connection while the next request uses it: the proxy retries, and the client receives no error."""
-    def stale(peer):
+    def resets_after_response(peer):
         peer.send(OK + 'Content-Length: 2\r\n\r\nok')
         peer.read_head()
         peer.reset()
-    upstream.scripts['/stale'] = stale
+    upstream.scripts['/resets_after_response'] = resets_after_response
     for _ in range(5):
-        assert client.get('/stale').status == 200
+        assert client.get('/resets_after_response').status == 200
         assert client.get('/next').status == 200
 
 
@@ -80,14 +80,14 @@ def test_slow_client_applies_backpressure(proxy, upstream):
 def test_slow_server_applies_backpressure(proxy, upstream):
     release = threading.Event()
 
-    def lazy(peer):
+    def reads_late(peer):
         release.wait(20)
         peer.read_body()
         peer.send(OK + 'Content-Length: 2\r\n\r\nok')
         return True
-    upstream.scripts['/lazy'] = lazy
+    upstream.scripts['/reads_late'] = reads_late
     client = proxy.connect()
-    client.send('POST /lazy HTTP/1.1\r\nHost: localhost\r\nContent-Length: 104857600\r\n\r\n')
+    client.send('POST /reads_late HTTP/1.1\r\nHost: localhost\r\nContent-Length: 104857600\r\n\r\n')
     given, block = 0, b'y' * 65536
     client.stream.settimeout(1.5)
     try:
@@ -142,7 +142,7 @@ def test_disconnection_of_an_upgraded_client(proxy, upstream):
     client.close()
 
 
-def switched(server):
+def open_upgraded(server):
     """Opens an upgraded connection."""
     client = server.connect()
     client.send(UPGRADE.format('/socket'))
@@ -158,10 +158,10 @@ def test_memory_of_idle_websockets(proxy, upstream):
         pytest.skip('counted without TLS, and without a sanitizer')
     with contextlib.ExitStack() as silent:
         for _ in range(50):
-            silent.callback(switched(proxy).close)
+            silent.callback(open_upgraded(proxy).close)
         before = memory_kib(pid)
         for _ in range(250):
-            silent.callback(switched(proxy).close)
+            silent.callback(open_upgraded(proxy).close)
         each = (memory_kib(pid) - before) / 250
         print(f'{each:.2f} KiB each')
         assert each < 4
@@ -197,7 +197,7 @@ def test_websocket_is_counted_until_its_end(launch, loop, transport, upstream):
     """limit_conn counts an upgraded connection until its end."""
     served = launch(loop, transport, http={'limit_conn_zone': '$server_name zone=open:1m'}, server={'location': {
         '/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'limit_conn': 'open 1'}}})
-    first, second = switched(served), served.connect()
+    first, second = open_upgraded(served), served.connect()
     second.send(UPGRADE.format('/socket'))
     assert second.head().status == 429
     second.close()
@@ -205,7 +205,7 @@ def test_websocket_is_counted_until_its_end(launch, loop, transport, upstream):
     assert first.read_exactly(3) == b'bye' and first.at_end()
     first.close()
     assert served.server.access_for('/socket', 2)[-1]['status'] == '101'
-    switched(served).close()
+    open_upgraded(served).close()
     served.server.access_for('/socket', 3)
 
 

@@ -20,7 +20,7 @@ def big(peer):
 
 def to_the_end(peer):
     peer.send('HTTP/1.1 200 OK\r\n\r\nuntil the end')
-    if peer.request.target.endswith('/said'):
+    if peer.request.target.endswith('/close_notify'):
         peer.stream.unwrap()    # close_notify
 
 
@@ -56,7 +56,7 @@ def inner(base):
 
 @pytest.fixture(scope='module', params=['TLSv1_3', 'TLSv1_2'])
 def upstream(request, inner):
-    made = Upstream({'/big': big, '/broken-record': broken_record, '/end/said': to_the_end, '/end/cut': to_the_end}, tls=server_side(inner, getattr(ssl.TLSVersion, request.param)))
+    made = Upstream({'/big': big, '/broken-record': broken_record, '/end/close_notify': to_the_end, '/end/truncated': to_the_end}, tls=server_side(inner, getattr(ssl.TLSVersion, request.param)))
     yield made
     made.stop()
 
@@ -119,8 +119,8 @@ def test_proxy_ssl_name_and_address_names(client, upstream):
 
 def test_missing_close_notify_is_a_truncation(client, proxy):
     """A response that ends with the connection is complete only if close_notify precedes the end."""
-    assert client.get('/end/said').body == b'until the end'
-    client.send('GET /end/cut HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    assert client.get('/end/close_notify').body == b'until the end'
+    client.send('GET /end/truncated HTTP/1.1\r\nHost: localhost\r\n\r\n')
     with pytest.raises(EOFError):       # if all bytes arrived at once, the header section may not have been sent
         assert client.head().status == 200
         client.chunked()
@@ -190,7 +190,7 @@ def verifying_upstream(inner, own):
 
 
 @pytest.fixture
-def telling(inner):
+def describing_upstream(inner):
     made = Upstream({'/': connection_properties}, tls=server_side(inner))
     yield made
     made.stop()
@@ -226,8 +226,8 @@ def test_proxy_ssl_certificate_is_sent(launch, loop, verifying_upstream, inner, 
      b'TLSv1.2', b'AES128-GCM'),
     ({'proxy_ssl_protocols': 'TLSv1.3', 'proxy_ssl_ciphers': 'TLS_CHACHA20_POLY1305_SHA256'}, b'TLSv1.3', b'CHACHA20'),
     ({}, b'TLSv1.3', b'')])
-def test_proxy_ssl_protocols_and_ciphers(launch, loop, telling, inner, settings, protocol, cipher):
-    answer, _ = fetch(launch, loop, to(telling, inner, **settings))
+def test_proxy_ssl_protocols_and_ciphers(launch, loop, describing_upstream, inner, settings, protocol, cipher):
+    answer, _ = fetch(launch, loop, to(describing_upstream, inner, **settings))
     assert answer.body.split()[0] == protocol and cipher in answer.body.split()[1]
 
 
@@ -240,8 +240,8 @@ def test_unsupported_protocol_is_502(launch, loop, inner):
 
 @pytest.mark.parametrize('reuse', [True, False])
 @pytest.mark.parametrize('protocol', ['TLSv1.2', 'TLSv1.3'])
-def test_sessions_are_resumed(launch, loop, telling, inner, protocol, reuse):
-    answers = fetch(launch, loop, to(telling, inner, proxy_ssl_protocols=protocol, proxy_ssl_session_reuse=reuse))
+def test_sessions_are_resumed(launch, loop, describing_upstream, inner, protocol, reuse):
+    answers = fetch(launch, loop, to(describing_upstream, inner, proxy_ssl_protocols=protocol, proxy_ssl_session_reuse=reuse))
     assert [answer.body.split()[2] for answer in answers] == [b'full', b'resumed' if reuse else b'full']
 
 
@@ -269,16 +269,16 @@ def test_encrypted_client_key_is_loaded(launch, loop, verifying_upstream, inner,
 
 
 @pytest.mark.parametrize('words, protocol', [('MaxProtocol TLSv1.2', b'TLSv1.2'), ('MinProtocol TLSv1.3', b'TLSv1.3')])
-def test_proxy_ssl_conf_command_applies(launch, loop, telling, inner, words, protocol):
-    answer, _ = fetch(launch, loop, to(telling, inner, proxy_ssl_conf_command=[words, 'Options PrioritizeChaCha']))
+def test_proxy_ssl_conf_command_applies(launch, loop, describing_upstream, inner, words, protocol):
+    answer, _ = fetch(launch, loop, to(describing_upstream, inner, proxy_ssl_conf_command=[words, 'Options PrioritizeChaCha']))
     assert answer.body.split()[0] == protocol
 
 
-def test_proxy_ssl_server_name_off_sends_no_sni(launch, loop, telling, inner):
-    assert fetch(launch, loop, to(telling, inner, proxy_ssl_server_name=False))[0].status == 200
-    assert telling.server_names == [None, None]
-    assert fetch(launch, loop, to(telling, inner))[0].status == 200
-    assert telling.server_names[2:] == ['localhost'] * 2
+def test_proxy_ssl_server_name_off_sends_no_sni(launch, loop, describing_upstream, inner):
+    assert fetch(launch, loop, to(describing_upstream, inner, proxy_ssl_server_name=False))[0].status == 200
+    assert describing_upstream.server_names == [None, None]
+    assert fetch(launch, loop, to(describing_upstream, inner))[0].status == 200
+    assert describing_upstream.server_names[2:] == ['localhost'] * 2
 
 
 @pytest.mark.parametrize('settings, output', [

@@ -12,12 +12,12 @@ IP4 = socket.inet_aton('192.0.2.1') + socket.inet_aton('198.51.100.1') + struct.
 IP6 = socket.inet_pton(socket.AF_INET6, '2001:db8::1') + socket.inet_pton(socket.AF_INET6, '2001:db8::2') + struct.pack('>HH', 56324, 443)
 V1 = b'PROXY TCP4 192.0.2.1 198.51.100.1 56324 443\r\n'
 V2 = SIGNATURE + b'\x21\x11\x00\x13' + IP4 + b'\x04\x00\x01x\x05\x00\x00'
-WHO = '$remote_addr|$remote_port|$realip_remote_addr|$proxy_protocol_addr|$proxy_protocol_port|$proxy_protocol_server_addr|$proxy_protocol_server_port'
+ADDRESSES = '$remote_addr|$remote_port|$realip_remote_addr|$proxy_protocol_addr|$proxy_protocol_port|$proxy_protocol_server_addr|$proxy_protocol_server_port'
 TRUSTED = ['127.0.0.1', '10.0.0.0/8', '2001:db8:ffff::/48']
 
 
 def header(name, recursive=False, trusted=TRUSTED):
-    return {'set_real_ip_from': trusted, 'real_ip_header': name, 'real_ip_recursive': recursive, 'return': '200 ' + WHO}
+    return {'set_real_ip_from': trusted, 'real_ip_header': name, 'real_ip_recursive': recursive, 'return': '200 ' + ADDRESSES}
 
 
 @pytest.fixture(scope='module')
@@ -28,12 +28,12 @@ def dead():
 @pytest.fixture
 def real_ip_server(launch, loop, transport, dead):
     locations = {
-        '/': {'return': '200 ' + WHO},
+        '/': {'return': '200 ' + ADDRESSES},
         '/real/': header('X-Real-IP'),
         '/last/': header('X-Forwarded-For'),
         '/all/': header('X-Forwarded-For', True),
         '/forwarded/': header('Forwarded', True),
-        '/stranger/': header('X-Forwarded-For', True, ['192.0.2.0/24']),
+        '/untrusted/': header('X-Forwarded-For', True, ['192.0.2.0/24']),
         '/dead/': {'proxy_pass': f'http://127.0.0.1:{dead}', 'set_real_ip_from': '127.0.0.1'},
     }
     return launch(loop, transport, server={'location': locations})
@@ -47,7 +47,7 @@ def real_ip_server(launch, loop, transport, dead):
     ('/real/', [('X-Real-IP', 'nonsense')], '127.0.0.1'),
     ('/real/', [('X-Real-IP', '192.0.2.7:99999')], '127.0.0.1'),
     ('/real/', [('X-Real-IP', '192.0.2.7\x0b')], None),
-    ('/stranger/', [('X-Forwarded-For', '198.51.100.9')], '127.0.0.1'),
+    ('/untrusted/', [('X-Forwarded-For', '198.51.100.9')], '127.0.0.1'),
     ('/last/', [('X-Forwarded-For', '198.51.100.9, 10.0.0.1')], '10.0.0.1'),
     ('/all/', [('X-Forwarded-For', '6.6.6.6, 198.51.100.9, 10.0.0.1')], '198.51.100.9'),
     ('/all/', [('X-Forwarded-For', '6.6.6.6, 198.51.100.9'), ('X-Forwarded-For', '10.0.0.1,10.2.3.4')], '198.51.100.9'),
@@ -88,8 +88,8 @@ def upstream():
     made.stop()
 
 
-TOLD = [('X-Forwarded-For', '192.0.2.7'), ('X-Forwarded-Proto', 'gopher'), ('X-Forwarded-Host', 'asked.example'), ('X-Forwarded-Port', '444'),
-        ('X-Real-IP', '192.0.2.7'), ('Forwarded', 'for=192.0.2.7;proto=gopher')]
+FORWARDED = [('X-Forwarded-For', '192.0.2.7'), ('X-Forwarded-Proto', 'gopher'), ('X-Forwarded-Host', 'public.example'), ('X-Forwarded-Port', '444'),
+             ('X-Real-IP', '192.0.2.7'), ('Forwarded', 'for=192.0.2.7;proto=gopher')]
 
 
 @pytest.mark.parametrize('trusted', [True, False])
@@ -97,11 +97,11 @@ def test_forwarded_fields_of_the_upstream_request(launch, loop, transport, upstr
     served = launch(loop, transport, server={'set_real_ip_from': '127.0.0.0/8' if trusted else '10.0.0.0/8', 'real_ip_header': 'X-Forwarded-For',
                                              'location': {'/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}'}}})
     client = served.connect()
-    assert client.fetch('GET', '/told', TOLD).status == 200
+    assert client.fetch('GET', '/forwarded', FORWARDED).status == 200
     client.close()
     seen = {name.lower(): value for name, value in upstream.last().lines if name.lower().startswith(('x-', 'forw'))}
     own = f'for=127.0.0.1;host="localhost";proto={served.scheme}'
-    assert seen == ({'x-forwarded-for': '192.0.2.7, 127.0.0.1', 'x-forwarded-proto': 'gopher', 'x-forwarded-host': 'asked.example',
+    assert seen == ({'x-forwarded-for': '192.0.2.7, 127.0.0.1', 'x-forwarded-proto': 'gopher', 'x-forwarded-host': 'public.example',
                      'x-forwarded-port': '444', 'x-real-ip': '192.0.2.7', 'forwarded': 'for=192.0.2.7;proto=gopher, ' + own} if trusted else
                     {'x-forwarded-for': '127.0.0.1', 'x-forwarded-proto': served.scheme, 'x-forwarded-host': 'localhost', 'forwarded': own})
 
@@ -113,7 +113,7 @@ class ProxyProtocolServer:
         self.transport = transport
         self.port = server_kit.free_port()
         block = {'listen': f'127.0.0.1:{self.port} proxy_protocol' + (' ssl' if transport != 'plain' else ''), 'client_header_timeout': '1s',
-                 'location': {'/': {'return': '200 ' + WHO}, '/real/': header('proxy_protocol'), '/stranger/': header('proxy_protocol', False, ['10.0.0.0/8']),
+                 'location': {'/': {'return': '200 ' + ADDRESSES}, '/real/': header('proxy_protocol'), '/untrusted/': header('proxy_protocol', False, ['10.0.0.0/8']),
                               '/proxy/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'set_real_ip_from': '127.0.0.1',
                                           'real_ip_header': 'proxy_protocol'}}}
         if transport != 'plain':
@@ -161,13 +161,13 @@ def test_proxy_header_sets_the_client_address(proxy_protocol_server, header, out
         assert client.get('/').body.decode().split('|')[3:] == output
     assert client.get('/').body.decode().split('|')[0] == '127.0.0.1'
     assert client.get('/real/').body.decode().split('|')[0] == (output[0] or '127.0.0.1')
-    assert client.get('/stranger/').body.decode().split('|')[0] == '127.0.0.1'
+    assert client.get('/untrusted/').body.decode().split('|')[0] == '127.0.0.1'
     client.close()
 
 
 def test_header_does_not_make_request_fields_trusted(proxy_protocol_server, upstream):
     client = proxy_protocol_server.connect(V1)
-    assert client.fetch('GET', '/proxy/', TOLD).status == 200
+    assert client.fetch('GET', '/proxy/', FORWARDED).status == 200
     assert upstream.last().all('x-forwarded-for') == ['192.0.2.1'] and upstream.last().header('x-real-ip') is None
     client.close()
 

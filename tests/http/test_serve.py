@@ -145,7 +145,7 @@ def test_serve_reloads_a_symlinked_certificate(serve, site, certificate, rsa_cer
     """Certificate and key are symbolic links that a renewal redirects, as with certbot."""
     links = tmp_path / 'site.pem', tmp_path / 'site.key'
 
-    def lead_to(files):
+    def point_links_to(files):
         for link, file in zip(links, files):
             made = tmp_path / 'new'
             made.symlink_to(file)
@@ -154,12 +154,12 @@ def test_serve_reloads_a_symlinked_certificate(serve, site, certificate, rsa_cer
     def shown():
         return ssl.get_server_certificate(('127.0.0.1', ports['https'])).strip()
 
-    lead_to(certificate)
+    point_links_to(certificate)
     _, _, ports = serve(site, '--cert', str(links[0]), '--key', str(links[1]))
     with open(certificate[0], encoding='ascii') as first, open(rsa_certificate[0], encoding='ascii') as second:
         before, after = first.read().strip(), second.read().strip()
     assert shown() == before
-    lead_to(rsa_certificate)
+    point_links_to(rsa_certificate)
     wait_for(lambda: shown() == after, 'the renewed certificate', seconds=60)
 
 

@@ -118,11 +118,11 @@ def test_session_is_valid_for_its_server_only(start_server, tmp_path, way):
                                           'ssl_certificate_key': other[1]},
                    {**way[0], 'server_name': 'none.test'})
     connect, session = session_client(server, way), tmp_path / 'session'
-    for name, strangers in (('localhost', ['other.test', 'none.test']), ('other.test', ['localhost', 'none.test'])):
+    for name, others in (('localhost', ['other.test', 'none.test']), ('other.test', ['localhost', 'none.test'])):
         connect(session_out=session, name=name)
         assert connect(session_in=session, name=name)
-        for stranger in strangers:
-            assert not connect(session_in=session, name=stranger)
+        for name_of_other in others:
+            assert not connect(session_in=session, name=name_of_other)
         assert connect(session_in=session, name=name), 'a rejected client does not invalidate the session'
 
 

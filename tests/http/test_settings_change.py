@@ -56,9 +56,9 @@ class Gates(Upstream):
         self.scripts = self
 
     def get(self, path, plain):
-        return self.gate if path.startswith('/gate/') else echo
+        return self.respond_after_gate if path.startswith('/gate/') else echo
 
-    def gate(self, peer):
+    def respond_after_gate(self, peer):
         case = self.cases[peer.request.header('x-case')]
         status = peer.request.target.rsplit('/', 1)[1]
         case.requested.append(status)
@@ -149,7 +149,7 @@ class Request:
             assert self.other.get('/one.txt').status == 200
         self.sent = count
 
-    def pass_gate(self, status):
+    def open_gate(self, status):
         wait_for(lambda: status in self.case.requested, f'the gate {status}')
         self.case.opened[status].set()
 
@@ -167,10 +167,10 @@ def test_settings_change_with_the_location(served, gates, number):
         for moment, pieces in MOMENTS.items():
             request = Request(served, gates, f'/change{number}/', coding, [('Accept-Encoding', 'gzip')] if name == 'gzip' else [])
             request.send_up_to(pieces)
-            request.pass_gate('403')
+            request.open_gate('403')
             wait_for(lambda: '200' in request.case.requested, 'the second location')    # noqa: B023
             request.send_up_to(PIECES)
-            request.pass_gate('200')
+            request.open_gate('200')
             answer = request.client.read()
             body = gzip.decompress(answer.body) if answer.headers.get('content-encoding') == 'gzip' else answer.body
             assert answer.status == 200 and body == BODY, (coding, moment, answer)
@@ -191,7 +191,7 @@ def test_subrequest_retains_settings_of_the_parent(launch, loop, transport, gate
     for coding in ('length', 'chunked'):
         request = Request(served, gates, '/child/', coding)
         request.send_up_to(PIECES // 2)
-        request.pass_gate('200')
+        request.open_gate('200')
         request.send_up_to(PIECES)
         answer = request.client.read()
         assert answer.body == BODY and not answer.closes
@@ -210,7 +210,7 @@ WAYS = {
 }
 
 
-def way_block(directives, to):
+def block_with_upstreams(directives, to):
     block = {'client_body_buffer_size': '64k', **directives}
     if 'accel' in block:
         block.update({'proxy_pass': to['accel'], 'proxy_set_header': {'X-Place': block.pop('accel')}})
@@ -220,7 +220,7 @@ def way_block(directives, to):
 
 
 @pytest.fixture(scope='module')
-def sends_elsewhere():
+def redirecting_upstream():
     def script(peer):
         peer.read_body()
         peer.send(f'HTTP/1.1 200 OK\r\nX-Accel-Redirect: {peer.request.header("x-place")}\r\nContent-Length: 0\r\n\r\n')
@@ -233,12 +233,12 @@ def sends_elsewhere():
 
 
 @pytest.mark.parametrize('way', sorted(WAYS))
-def test_settings_change_by_each_redirect(launch, loop, transport, gates, sends_elsewhere, way):
-    to = {'echo': f'http://127.0.0.1:{gates.port}', 'accel': f'http://127.0.0.1:{sends_elsewhere.port}'}
+def test_settings_change_by_each_redirect(launch, loop, transport, gates, redirecting_upstream, way):
+    to = {'echo': f'http://127.0.0.1:{gates.port}', 'accel': f'http://127.0.0.1:{redirecting_upstream.port}'}
     small = {'client_body_buffer_size': '1k', 'proxy_pass': to['echo']}
     directives, body = WAYS[way]
     served = launch(loop, transport, server={'location': {
-        '= /one.txt': {}, '/first/': way_block(directives, to), '@second': small, '/second/': small}})
+        '= /one.txt': {}, '/first/': block_with_upstreams(directives, to), '@second': small, '/second/': small}})
     for coding in ('length', 'chunked'):
         request = Request(served, gates, '/first/', coding)
         with contextlib.suppress(OSError):      # the server may have responded and closed before the whole body was sent

@@ -212,7 +212,7 @@ def check_alive(client):
         assert HTTP2 and client.connection.goaway       # keepalive_timeout or keepalive_requests
 
 
-def give_up(client, plan, sender):
+def disconnect(client, plan, sender):
     if plan['end'] == 'half' and HTTP2:
         cancel(client, sender.stream)
     elif plan['end'] == 'reset':
@@ -248,7 +248,7 @@ def run_plan(server, plan, all_chains):
         reloaded = send_all(server, case, plan, sender, all_chains)
         if plan['end'] != 'whole':
             sender.finish()
-            give_up(client, plan, sender)
+            disconnect(client, plan, sender)
             return
         answer = client.read('POST')
         check_answer(answer, case, expected(chain, plan['size'], plan['coding'], plan['overlaid']), chain[-1]['leave'])

@@ -118,7 +118,7 @@ def part(client, target, spec, **fields):
     return fetch(client, target, '\n'.join([f'Range: bytes={spec}', *(f'{name.replace("_", "-")}: {value}' for name, value in fields.items())]))
 
 
-def until_it_breaks(served, target, spec, whole=1 << 30):
+def receive_until_failure(served, target, spec, whole=1 << 30):
     """The received part of a range request whose response breaks off or reaches `whole` bytes."""
     client = served.connect(promoted=False)
     client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\nRange: bytes={spec}\r\n\r\n')
@@ -242,7 +242,7 @@ def test_redirected_slice_is_rejected(served, upstream, path):
     data = file_of(upstream, target, 4 * SIZE)
     file_of(upstream, '/plain' + target, 4 * SIZE, seed=8)
     upstream.turns[target, f'bytes={SIZE}-{2 * SIZE - 1}'] = lambda peer: upstream.send_response(peer, f'X-Accel-Redirect: /plain{target}', b'')
-    assert until_it_breaks(served, target, f'0-{3 * SIZE - 1}') == data[:SIZE]
+    assert receive_until_failure(served, target, f'0-{3 * SIZE - 1}') == data[:SIZE]
 
 
 def test_excess_bytes_of_a_slice_are_discarded(served, upstream, path):
@@ -258,7 +258,7 @@ def test_excess_bytes_of_a_slice_are_discarded(served, upstream, path):
     upstream.turns[target, f'bytes={SIZE}-{2 * SIZE - 1}'] = longer
     # If the excess arrives together with the end of the slice, the response breaks off there; otherwise it is discarded, and the next
     # slice follows.
-    got = until_it_breaks(served, target, f'0-{3 * SIZE - 1}', 3 * SIZE)
+    got = receive_until_failure(served, target, f'0-{3 * SIZE - 1}', 3 * SIZE)
     assert len(got) >= SIZE and data[:3 * SIZE].startswith(got)
 
 

@@ -20,7 +20,7 @@ def sha256(body):
     return hashlib.sha256(body).hexdigest()
 
 
-def sized(peer, body=LARGE, promised=None):
+def with_content_length(peer, body=LARGE, promised=None):
     peer.read_body()
     peer.send(HEAD + f'Content-Length: {promised or len(body)}\r\n\r\n')
     if peer.request.method != 'HEAD':
@@ -42,7 +42,7 @@ def chunked(peer):
     return True
 
 
-def trickles(peer):
+def sends_small_pieces(peer):
     """Sends small pieces with pauses, so that the pipe becomes empty repeatedly."""
     peer.send(HEAD + 'Content-Length: 200000\r\n\r\n')
     for at in range(0, 200000, 8000):
@@ -58,30 +58,30 @@ def resets(peer):
     peer.reset()
 
 
-def surplus(peer):
+def sends_excess_bytes(peer):
     peer.send(HEAD.encode() + b'Content-Length: 300000\r\n\r\n' + LARGE[:300000] + b'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil')
     return True
 
 
-def stands_still(peer):
+def stalls(peer):
     peer.send(HEAD + f'Content-Length: {len(LARGE)}\r\n\r\n')
     peer.send(LARGE[:300000])
     peer.at_end()
 
 
 SCRIPTS = {
-    '/large': sized,
-    '/again': sized,
-    '/huge': lambda peer: sized(peer, HUGE),
-    '/least': lambda peer: sized(peer, LARGE[:65536]),
-    '/small': lambda peer: sized(peer, LARGE[:65535]),
-    '/short': lambda peer: sized(peer, LARGE[:300000], 300001),
+    '/large': with_content_length,
+    '/again': with_content_length,
+    '/huge': lambda peer: with_content_length(peer, HUGE),
+    '/least': lambda peer: with_content_length(peer, LARGE[:65536]),
+    '/small': lambda peer: with_content_length(peer, LARGE[:65535]),
+    '/short': lambda peer: with_content_length(peer, LARGE[:300000], 300001),
     '/to-the-end': to_the_end,
     '/chunked': chunked,
-    '/trickles': trickles,
+    '/sends_small_pieces': sends_small_pieces,
     '/resets': resets,
-    '/surplus': surplus,
-    '/still': stands_still,
+    '/sends_excess_bytes': sends_excess_bytes,
+    '/still': stalls,
 }
 
 
@@ -187,13 +187,13 @@ def test_upstream_connections_are_reused(proxy, client, upstream):
 def test_excess_bytes_belong_to_no_response(proxy, client, upstream):
     before = upstream.connections
     for _ in range(3):
-        assert client.get('/kept/surplus').body == LARGE[:300000]
+        assert client.get('/kept/sends_excess_bytes').body == LARGE[:300000]
         assert client.get('/kept/large').body == LARGE
     assert upstream.connections - before >= 3, 'a connection with bytes too many is not used again'
 
 
 def test_slow_server_body_is_complete(client):
-    assert client.get('/trickles').body == LARGE[:200000]
+    assert client.get('/sends_small_pieces').body == LARGE[:200000]
 
 
 def test_slow_client_gets_the_complete_body(proxy, transport):
@@ -224,7 +224,7 @@ def test_send_timeout_ends_a_spliced_body(proxy, upstream):
     client.close()
 
 
-def leave(proxy, target, seconds):
+def disconnect_after(proxy, target, seconds):
     client = proxy.connect()
     client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
     client.fill()
@@ -238,11 +238,11 @@ def test_resources_are_released(proxy, client, transport):
     assert client.get('/once/large').body == LARGE
     sockets, _ = descriptors(proxy)
     for _ in range(2):
-        people = [threading.Thread(target=leave, args=(proxy, f'/once{target}', 0.02 * number))
-                  for number in range(5) for target in ('/large', '/resets', '/short', '/still', '/trickles', '/to-the-end')]
-        for one in people:
+        threads = [threading.Thread(target=disconnect_after, args=(proxy, f'/once{target}', 0.02 * number))
+                   for number in range(5) for target in ('/large', '/resets', '/short', '/still', '/sends_small_pieces', '/to-the-end')]
+        for one in threads:
             one.start()
-        for one in people:
+        for one in threads:
             one.join()
     wait_for(lambda: descriptors(proxy)[0] <= sockets and descriptors(proxy)[1] <= 2 * 16, f'{descriptors(proxy)}, before: {sockets}')
     assert client.get('/large').body == LARGE

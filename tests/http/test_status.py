@@ -58,7 +58,7 @@ def check_histogram(values):
     assert counts == sorted(counts)
 
 
-def flat(metrics):
+def flattened(metrics):
     return {(name, key): number for name, values in metrics.items() for key, number in values.items()}
 
 
@@ -128,7 +128,7 @@ def settled(client, mark=''):
     raise AssertionError(f'not settled: {found}')
 
 
-def by_workers(watched, transport):
+def connect_to_each_worker(watched, transport):
     """A connection to each worker, by its process id."""
     clients = {}
     for _ in range(300):
@@ -139,7 +139,7 @@ def by_workers(watched, transport):
     raise AssertionError(f'{len(clients)} of {WORKERS} workers answer')
 
 
-def ask_all_sorts(watched, transport, rounds=12):
+def send_requests_of_each_kind(watched, transport, rounds=12):
     """Sends requests of all kinds; returns the number of responses for each status."""
     statuses = collections.Counter()
     for _ in range(rounds):
@@ -160,11 +160,11 @@ def ask_all_sorts(watched, transport, rounds=12):
 
 def test_counters_are_exact(watch, transport):
     watched = watch()
-    clients = by_workers(watched, transport)
+    clients = connect_to_each_worker(watched, transport)
     first, second, third = clients.values()
     until(lambda: page(first)['sluice_connections_accepted_total'][None] == watched.opened, 'the probes are accepted, too')
     before = settled(first)
-    known = ask_all_sorts(watched, transport)
+    known = send_requests_of_each_kind(watched, transport)
     after = settled(second, 'after')
     rows = watched.log(after['sluice_requests_total'][None])
     rows.remove([row for row in rows if '&after' in row['request_uri']][-1])
@@ -180,7 +180,7 @@ def test_counters_are_exact(watch, transport):
     assert after['sluice_responses_total']['4xx'] == sum(row['status'].startswith('4') for row in rows)
     assert after['sluice_connections_accepted_total'][None] == watched.opened
     assert after['sluice_request_duration_seconds']['_count'] == len(rows)
-    assert_ways(after, rows)
+    check_transfers(after, rows)
     assert after['sluice_workers'][None] == WORKERS and after['sluice_worker_restarts_total'][None] == 0
     assert abs(after['sluice_start_time_seconds'][None] - time.time()) < 3600
     assert after['sluice_open_file_cache_lookups_total']['miss'] > 0 < after['sluice_open_file_cache_lookups_total']['hit']
@@ -192,7 +192,7 @@ def test_counters_are_exact(watch, transport):
     until(lambda: settled(third)['sluice_connections'] == idle, 'only the connections to the workers remain')
 
 
-def assert_ways(metrics, rows):
+def check_transfers(metrics, rows):
     """The transfers, reasons and bytes on the status page equal those in the access log."""
     def nonzero(name):
         return {key: number for key, number in metrics[name].items() if number}
@@ -209,7 +209,7 @@ def assert_ways(metrics, rows):
 def test_json_equals_prometheus(watch, transport):
     watched = watch()
     client = watched.connect(transport)
-    ask_all_sorts(watched, transport, rounds=1)
+    send_requests_of_each_kind(watched, transport, rounds=1)
     until(lambda: settled(client)['sluice_connections']['writing'] == 0, 'connections that have ended are gone')
     as_json, as_text = page(client, 'json'), settled(client)
     assert {'sluice_' + name for name in as_json} == set(as_text)
@@ -253,8 +253,8 @@ def test_tls_handshakes_are_counted(watch):
 
 def test_counts_of_a_dead_worker_remain(watch, transport):
     watched = watch()
-    clients = by_workers(watched, transport)
-    ask_all_sorts(watched, transport, rounds=3)
+    clients = connect_to_each_worker(watched, transport)
+    send_requests_of_each_kind(watched, transport, rounds=3)
     victim, survivor = list(clients)[:2]
     until(lambda: settled(clients[survivor])['sluice_connections']['waiting'] == WORKERS, 'the other connections are closed')
     before = settled(clients[survivor])
@@ -264,14 +264,14 @@ def test_counts_of_a_dead_worker_remain(watch, transport):
     assert after['sluice_worker_restarts_total'][None] == 1
     assert after['sluice_connections']['waiting'] == WORKERS - 1, 'its connections ended with it'
     assert after['sluice_responses_by_status_total']['404'] == before['sluice_responses_by_status_total']['404']
-    successors = by_workers(watched, transport)
+    successors = connect_to_each_worker(watched, transport)
     assert victim not in successors
-    ask_all_sorts(watched, transport, rounds=2)
+    send_requests_of_each_kind(watched, transport, rounds=2)
     for client in successors.values():
         last = settled(client)
         assert last['sluice_responses_by_status_total']['404'] == before['sluice_responses_by_status_total']['404'] + 2
         gauges = ('sluice_connections', 'sluice_zero_copy_ratio', 'sluice_exchange_memory_bytes')
-        assert all(flat(last)[key] >= number for key, number in flat(before).items() if key[0] not in gauges)
+        assert all(flattened(last)[key] >= number for key, number in flattened(before).items() if key[0] not in gauges)
 
 
 @pytest.mark.http1('a request in pieces')

@@ -149,7 +149,7 @@ def upstreams(base, certificate):
 
 def launch_streams(loop, new_directory, certificate, upstreams):
     folder = new_directory()
-    ports = {name: server_kit.free_port() for name in (*upstreams, 'group', 'dead', 'tls', 'quiet', 'whole', 'preread', 'hurried', 'paced', 'paced_tls', 'told', 'no_half_close', 'http')}
+    ports = {name: server_kit.free_port() for name in (*upstreams, 'group', 'dead', 'tls', 'quiet', 'whole', 'preread', 'preread_timeout', 'paced', 'paced_tls', 'preread_return', 'no_half_close', 'http')}
     paths = {'to-unix': str(folder / 'listen.sock')}
     closed = f'127.0.0.1:{server_kit.free_port()}'
     servers = [{'listen': f'127.0.0.1:{ports[name]}', 'proxy_pass': one.address} for name, one in upstreams.items()]
@@ -172,9 +172,9 @@ def launch_streams(loop, new_directory, certificate, upstreams):
         {'listen': f'127.0.0.1:{ports["preread"]}', 'ssl_preread': 'on', 'proxy_pass': upstreams['echo'].address},
         {'listen': f'127.0.0.1:{ports["preread"]}', 'ssl_preread': 'on', 'server_name': 'one.test', 'proxy_pass': upstreams['tls_one'].address},
         {'listen': f'127.0.0.1:{ports["preread"]}', 'ssl_preread': 'on', 'server_name': '*.two.test', 'proxy_pass': upstreams['tls_two'].address},
-        {'listen': f'127.0.0.1:{ports["hurried"]}', 'ssl_preread': 'on', 'preread_timeout': '300ms', 'preread_buffer_size': '512',
+        {'listen': f'127.0.0.1:{ports["preread_timeout"]}', 'ssl_preread': 'on', 'preread_timeout': '300ms', 'preread_buffer_size': '512',
          'proxy_pass': upstreams['echo'].address},
-        {'listen': f'127.0.0.1:{ports["told"]}', 'ssl_preread': 'on', 'return': f'{"x" * 30000} $ssl_preread_server_name\n'},
+        {'listen': f'127.0.0.1:{ports["preread_return"]}', 'ssl_preread': 'on', 'return': f'{"x" * 30000} $ssl_preread_server_name\n'},
         {'listen': f'127.0.0.1:{ports["no_half_close"]}', 'proxy_pass': upstreams['never_closes'].address, 'proxy_half_close': 'off'},
     ]
     made = server_kit.Server(folder, [{'listen': f'127.0.0.1:{ports["http"]}', 'return': '200 ok'}], loop=loop, main={'stream': {
@@ -282,7 +282,7 @@ def test_return_after_preread(streams, ends):
     with pytest.raises(ssl.SSLWantReadError):
         hello.do_handshake()
     for output, name in ((outgoing.read(), b'one.test'), (b'GET /', b'')):
-        stream = streams.connect('told')
+        stream = streams.connect('preread_return')
         stream.sendall(output)
         if ends:
             stream.shutdown(socket.SHUT_WR)
@@ -333,7 +333,7 @@ def test_non_tls_uses_the_default(streams):
 
 @pytest.mark.parametrize('output', [b'', b'\x16\x03\x01'])
 def test_preread_timeout_resets_the_connection(streams, output):
-    stream = streams.connect('hurried')
+    stream = streams.connect('preread_timeout')
     stream.sendall(output)
     with pytest.raises(ConnectionResetError):
         stream.recv(1)
@@ -342,7 +342,7 @@ def test_preread_timeout_resets_the_connection(streams, output):
 
 def test_preread_buffer_size_is_limited(streams):
     """The connection is refused and ends in good order, although not all received bytes were read."""
-    stream = streams.connect('hurried')
+    stream = streams.connect('preread_timeout')
     stream.sendall(b'\x16\x03\x01\x10\x00\x01\x00\x0f\xfc\x03\x03' + b'x' * 32 + b'\x00\x0f\x00' + b'x' * 1000)
     assert stream.recv(1) == b''
     stream.close()
@@ -350,7 +350,7 @@ def test_preread_buffer_size_is_limited(streams):
 
 def test_single_bytes_do_not_extend_the_preread(streams):
     """preread_timeout applies to all of the preread phase: otherwise a client that sends single bytes could prolong it forever."""
-    stream, output = streams.connect('hurried'), b'\x16\x03\x01\x01\x00\x01\x00\x00\xfc\x03\x03' + b'x' * 240
+    stream, output = streams.connect('preread_timeout'), b'\x16\x03\x01\x01\x00\x01\x00\x00\xfc\x03\x03' + b'x' * 240
     with pytest.raises((ConnectionResetError, BrokenPipeError)):
         for byte in output:
             stream.sendall(bytes([byte]))
@@ -424,7 +424,7 @@ def test_resources_are_released(streams):
     time.sleep(0.2)
     sockets, _ = streams.descriptors()
 
-    def leave(name, number):
+    def disconnect_after(name, number):
         left = streams.connect(name)
         with contextlib.suppress(OSError):
             left.setblocking(False)
@@ -433,11 +433,11 @@ def test_resources_are_released(streams):
             if number % 2:
                 left.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER)
         left.close()
-    people = [threading.Thread(target=leave, args=(name, number)) for number in range(8)
-              for name in ('echo', 'responds_with_hash', 'sends_then_receives', 'resets', 'slow', 'silent', 'dead', 'local')]
-    for one in people:
+    threads = [threading.Thread(target=disconnect_after, args=(name, number)) for number in range(8)
+               for name in ('echo', 'responds_with_hash', 'sends_then_receives', 'resets', 'slow', 'silent', 'dead', 'local')]
+    for one in threads:
         one.start()
-    for one in people:
+    for one in threads:
         one.join()
     wait_for(lambda: streams.descriptors()[0] <= sockets and streams.descriptors()[1] <= 4 * 16,
              f'{streams.descriptors()}, before: {sockets}')

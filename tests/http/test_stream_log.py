@@ -21,17 +21,17 @@ def answers(name):
     return serve
 
 
-def names_its_client(stream):
+def sends_client_address(stream):
     stream.sendall(stream.getpeername()[0].encode())
 
 
-def takes_tls(stream):
+def receives_once(stream):
     stream.recv(65536)
 
 
 class Logged:
     def __init__(self, loop, folder, certificate):
-        self.upstreams = {'a': UpstreamServer(answers('a')), 'b': UpstreamServer(answers('b')), 'hello': UpstreamServer(takes_tls), 'client': UpstreamServer(names_its_client)}
+        self.upstreams = {'a': UpstreamServer(answers('a')), 'b': UpstreamServer(answers('b')), 'hello': UpstreamServer(receives_once), 'client': UpstreamServer(sends_client_address)}
         names = ('plain', 'text', 'long', 'variable', 'keyed', 'other', 'dead', 'second', 'closed', 'tls', 'preread', 'small', 'own', 'off', 'bound', 'misbound', 'sealed', 'http')
         self.ports = {name: server_kit.free_port() for name in names}
         self.log = folder / 'stream.log'
@@ -174,13 +174,13 @@ def test_preread_tls_is_logged(logged):
     context = tls_context()
     context.set_alpn_protocols(['h2', 'http/1.1'])
     with contextlib.suppress(OSError, ssl.SSLError):
-        context.wrap_socket(logged.connect('preread'), server_hostname='Asked.test')
+        context.wrap_socket(logged.connect('preread'), server_hostname='Preread.test')
     row = logged.row('preread')
-    assert (row['ssl_preread_server_name'], row['ssl_preread_protocol'], row['ssl_preread_alpn_protocols']) == ('asked.test', 'TLSv1.3', 'h2,http/1.1')
+    assert (row['ssl_preread_server_name'], row['ssl_preread_protocol'], row['ssl_preread_alpn_protocols']) == ('preread.test', 'TLSv1.3', 'h2,http/1.1')
     assert int(row['bytes_received']) > 100 and row['bytes_received'] == row['upstream_bytes_sent']
     context.set_alpn_protocols(['x' * 200, 'y' * 200, 'z' * 200])
     with contextlib.suppress(OSError, ssl.SSLError):
-        context.wrap_socket(logged.connect('small'), server_hostname='asked.test')
+        context.wrap_socket(logged.connect('small'), server_hostname='preread.test')
     assert logged.row('small')['status'] == '400'        # more than preread_buffer_size
 
 

@@ -14,21 +14,21 @@ V1 = b'PROXY TCP4 192.0.2.1 198.51.100.1 56324 443\r\n'
 V1_IP6 = b'PROXY TCP6 2001:db8::1 2001:db8::2 56324 443\r\n'
 V2 = SIGNATURE + b'\x21\x11\x00\x0c' + socket.inet_aton('192.0.2.1') + socket.inet_aton('198.51.100.1') + struct.pack('>HH', 56324, 443)
 LOCAL = SIGNATURE + b'\x20\x00\x00\x00'
-WHO = '$remote_addr|$remote_port|$realip_remote_addr|$proxy_protocol_addr|$proxy_protocol_port|$proxy_protocol_server_addr|$proxy_protocol_server_port'
+ADDRESSES = '$remote_addr|$remote_port|$realip_remote_addr|$proxy_protocol_addr|$proxy_protocol_port|$proxy_protocol_server_addr|$proxy_protocol_server_port'
 
 
 @pytest.fixture(scope='module', params=server_kit.os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split())
 def proxy_protocol_server(request, new_directory, certificate):
     folder = new_directory()
-    ports = {name: server_kit.free_port() for name in ('http', 'trusted', 'stranger', 'denied', 'tls')}
+    ports = {name: server_kit.free_port() for name in ('http', 'trusted', 'untrusted', 'denied', 'tls')}
     tls = {'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1], 'ssl_ktls': 'off'}
 
     def on(name, more='', **rest):
-        return {'listen': f'127.0.0.1:{ports[name]} proxy_protocol{more}', 'return': WHO, **rest}
+        return {'listen': f'127.0.0.1:{ports[name]} proxy_protocol{more}', 'return': ADDRESSES, **rest}
     made = server_kit.Server(folder, [{'listen': f'127.0.0.1:{ports["http"]}', 'return': '200 ok'}], loop=request.param, main={'stream': {
         'log_format': {'short': '$server_port $status $remote_addr'}, 'access_log': f'{folder}/stream.log short', 'preread_timeout': '1s',
         'set_real_ip_from': '127.0.0.0/8',
-        'server': [on('trusted'), on('stranger', set_real_ip_from='10.0.0.0/8'), on('denied', allow='192.0.2.0/24', deny='all'), on('tls', ' ssl', **tls)]}})
+        'server': [on('trusted'), on('untrusted', set_real_ip_from='10.0.0.0/8'), on('denied', allow='192.0.2.0/24', deny='all'), on('tls', ' ssl', **tls)]}})
     made.ports, made.log = ports, f'{folder}/stream.log'
     yield made.start([ports['http']])
     made.stop()
@@ -50,7 +50,7 @@ def fetch_addresses(proxy_protocol_server, name, output, tls=False):
 def test_proxy_header_sets_the_client_address(proxy_protocol_server, header, error):
     assert fetch_addresses(proxy_protocol_server, 'trusted', header) == error
     assert fetch_addresses(proxy_protocol_server, 'tls', header, tls=True) == error
-    addresses = fetch_addresses(proxy_protocol_server, 'stranger', header).split('|')
+    addresses = fetch_addresses(proxy_protocol_server, 'untrusted', header).split('|')
     assert addresses[0] == '127.0.0.1' and addresses[3:] == error.split('|')[3:]
 
 

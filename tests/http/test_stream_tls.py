@@ -20,12 +20,12 @@ def inner(base):
 class TlsUpstream:
     """A TLS server that sends version, SNI, resumption, certificate and ALPN of its client, and the hash of all received bytes."""
 
-    def __init__(self, certificate, asks=False):
+    def __init__(self, certificate, verify=False):
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(*certificate)
         self.context.set_alpn_protocols(['something'])
         self.context.sni_callback = lambda stream, name, context: setattr(stream, 'server_name', name)
-        if asks:
+        if verify:
             self.context.verify_mode = ssl.CERT_REQUIRED
             self.context.load_verify_locations(certificate[0])
         self.upstreams = UpstreamServer(self.serve)
@@ -41,7 +41,7 @@ class TlsUpstream:
 @pytest.fixture(scope='module', params=server_kit.os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split())
 def sealing(request, new_directory, inner):
     folder = new_directory()
-    plain, asking = TlsUpstream(inner), TlsUpstream(inner, asks=True)
+    plain, verifying = TlsUpstream(inner), TlsUpstream(inner, verify=True)
     trusting = {'proxy_ssl': True, 'proxy_ssl_trusted_certificate': inner[0], 'proxy_ssl_name': 'inner.localhost:443'}
     shows = {'proxy_ssl_certificate': inner[0], 'proxy_ssl_certificate_key': inner[1]}
     port = plain.address.split(':')[1]
@@ -55,8 +55,8 @@ def sealing(request, new_directory, inner):
         'misnamed': {'proxy_pass': plain.address, **trusting, 'proxy_ssl_name': 'other.localhost'},
         'untrusted': {'proxy_pass': plain.address, 'proxy_ssl': True, 'proxy_ssl_name': 'inner.localhost'},
         'trusting': {'proxy_pass': plain.address, 'proxy_ssl': True, 'proxy_ssl_verify': 'off', 'proxy_ssl_name': 'who.ever'},
-        'shown': {'proxy_pass': asking.address, **trusting, **shows},
-        'hidden': {'proxy_pass': asking.address, **trusting},
+        'shown': {'proxy_pass': verifying.address, **trusting, **shows},
+        'hidden': {'proxy_pass': verifying.address, **trusting},
     }
     ports = {name: server_kit.free_port() for name in ('http', *servers)}
     made = server_kit.Server(folder, [{'listen': f'127.0.0.1:{ports["http"]}', 'return': '200 ok'}], loop=request.param, main={'stream': {
@@ -66,7 +66,7 @@ def sealing(request, new_directory, inner):
     yield made.start([ports['http']])
     made.stop()
     plain.upstreams.listener.close()
-    asking.upstreams.listener.close()
+    verifying.upstreams.listener.close()
 
 
 def fetch(sealing, name, body=b'hello'):

@@ -50,7 +50,7 @@ def drip(peer):
 @pytest.fixture(scope='module')
 def auth_server():
     made = Upstream({'/auth/by_query': by_query, '/auth/waits': waits, '/auth/drip': drip, '/mirror/waits': waits, '/auth/resets': lambda peer: peer.reset()},
-                    name='asked')
+                    name='auth')
     yield made
     made.stop()
     assert not made.faults

@@ -20,7 +20,7 @@ def served(launch, loop, tls_transport):
     return launch(loop, tls_transport)
 
 
-def own(served, **options):
+def connect_raw(served, **options):
     return served.connect(own=True, **options)
 
 
@@ -31,7 +31,7 @@ def file_bytes(served, name):
 
 @pytest.mark.parametrize('suite', SUITES)
 def test_records_are_decryptable(served, suite):
-    client = own(served, suites=[suite])
+    client = connect_raw(served, suites=[suite])
     assert client.stream.suite_name == suite and client.stream.chosen_alpn == 'http/1.1'
     for name in ('one.txt', 'empty.txt', '1024.bin', '16384.bin', '65535.bin', '65536.bin', '1048576.bin'):
         assert client.get('/' + name).body == file_bytes(served, name)
@@ -43,7 +43,7 @@ def test_records_are_decryptable(served, suite):
 
 def test_large_body_has_full_records(launch, loop):
     """A large body is sent in records of 16384 bytes, independent of the sizes of reads."""
-    client = own(launch(loop, 'user', server={'ssl_dyn_rec_enable': 'off'}))
+    client = connect_raw(launch(loop, 'user', server={'ssl_dyn_rec_enable': 'off'}))
     client.get('/one.txt')
     client.stream.records.clear()
     client.get('/1048576.bin')
@@ -55,7 +55,7 @@ def test_large_body_has_full_records(launch, loop):
 def test_small_records_precede_full_ones(launch, loop):
     """Each record of the first 64 KiB fits one TCP segment; later records are full."""
     served = launch(loop, 'user')
-    client = own(served)
+    client = connect_raw(served)
     assert client.get('/1048576.bin').body == file_bytes(served, '1048576.bin')
     lengths = client.stream.data_records
     full = next(at for at, length in enumerate(lengths) if length > 1400)
@@ -67,7 +67,7 @@ def test_small_records_precede_full_ones(launch, loop):
 
 
 def test_small_response_is_one_record(served):
-    client = own(served)
+    client = connect_raw(served)
     client.get('/one.txt')
     client.stream.records.clear()
     client.get('/1024.bin')
@@ -76,7 +76,7 @@ def test_small_response_is_one_record(served):
 
 def test_server_preference_puts_aes_128_first(served):
     for order in (SUITES, SUITES[::-1]):
-        assert own(served, suites=order).stream.suite_name == 'TLS_AES_128_GCM_SHA256'
+        assert connect_raw(served, suites=order).stream.suite_name == 'TLS_AES_128_GCM_SHA256'
 
 
 def test_tickets_are_sent_and_resume(served):
@@ -98,7 +98,7 @@ def test_tickets_are_sent_and_resume(served):
 
 def test_ssl_session_tickets_off_sends_none(launch, loop, tls_transport):
     served = launch(loop, tls_transport, server={'ssl_session_tickets': 'off'})
-    client = own(served)
+    client = connect_raw(served)
     client.get('/one.txt')
     client.get('/one.txt')
     assert client.stream.tickets == 0
@@ -149,13 +149,13 @@ def test_rule_07_explicit_nonces_are_unique(served):
 
 def test_ssl_protocols_limits_versions(launch, loop, tls_transport):
     served = launch(loop, tls_transport, server={'ssl_protocols': ['TLSv1.3']})
-    assert own(served).get('/one.txt').status == 200
+    assert connect_raw(served).get('/one.txt').status == 200
     with pytest.raises(ssl.SSLError):
         served.connect(context=http1.tls_context(maximum_version=ssl.TLSVersion.TLSv1_2))
     served = launch(loop, tls_transport, server={'ssl_protocols': ['TLSv1.2']})
     assert served.connect().stream.version() == 'TLSv1.2'
     with pytest.raises(tls13.TlsAlert):
-        own(served)
+        connect_raw(served)
 
 
 def test_old_versions_are_refused(served):
@@ -167,10 +167,10 @@ def test_old_versions_are_refused(served):
 
 def test_ssl_ciphersuites_selects_the_suite(launch, loop, tls_transport):
     served = launch(loop, tls_transport, server={'ssl_ciphersuites': 'TLS_CHACHA20_POLY1305_SHA256'})
-    client = own(served)
+    client = connect_raw(served)
     assert client.stream.suite_name == 'TLS_CHACHA20_POLY1305_SHA256'
     with pytest.raises(tls13.TlsAlert):
-        own(served, suites=['TLS_AES_128_GCM_SHA256'])
+        connect_raw(served, suites=['TLS_AES_128_GCM_SHA256'])
 
 
 def test_ssl_ecdh_curve_selects_the_group(launch, loop, tls_transport):
@@ -180,7 +180,7 @@ def test_ssl_ecdh_curve_selects_the_group(launch, loop, tls_transport):
     assert 'ECDH, secp384r1' in done.stdout or 'ECDH, P-384' in done.stdout
 
 
-def presented(port, name, *options):
+def certificate_subject(port, name, *options):
     """The subject of the certificate that the server sends for a name."""
     words = ['openssl', 's_client', '-connect', f'127.0.0.1:{port}', *options]
     done = subprocess.run([*words, '-servername', name] if name else [*words, '-noservername'], stdin=subprocess.DEVNULL,
@@ -200,7 +200,7 @@ def test_sni_selects_the_certificate(loop, site, base, tmp_path):
     try:
         for name, expected in (('exact.test', 'exact.test'), ('WWW.exact.test', 'exact.test'), ('a.star.test', 'star.test'),
                                ('nobody.test', 'default.test'), ('', 'default.test'), ('default.test', 'default.test')):
-            assert presented(port, name) == expected, name
+            assert certificate_subject(port, name) == expected, name
     finally:
         server.stop()
 
@@ -249,13 +249,13 @@ def test_mismatched_key_is_refused(certificate, rsa_certificate, site, tmp_path)
 
 
 def test_alpn_selects_http1_or_fails(served):
-    assert own(served, alpn=['http/1.1']).stream.chosen_alpn == 'http/1.1'
-    assert own(served, alpn=['nonsense', 'http/1.1']).stream.chosen_alpn == 'http/1.1'
-    assert own(served, alpn=['http/1.0', 'http/1.1']).stream.chosen_alpn == 'http/1.1'
-    assert own(served, alpn=['http/1.0']).stream.chosen_alpn == 'http/1.0'
-    assert own(served, alpn=[]).stream.chosen_alpn is None
+    assert connect_raw(served, alpn=['http/1.1']).stream.chosen_alpn == 'http/1.1'
+    assert connect_raw(served, alpn=['nonsense', 'http/1.1']).stream.chosen_alpn == 'http/1.1'
+    assert connect_raw(served, alpn=['http/1.0', 'http/1.1']).stream.chosen_alpn == 'http/1.1'
+    assert connect_raw(served, alpn=['http/1.0']).stream.chosen_alpn == 'http/1.0'
+    assert connect_raw(served, alpn=[]).stream.chosen_alpn is None
     with pytest.raises(tls13.TlsAlert) as refused:
-        own(served, alpn=['nonsense'])
+        connect_raw(served, alpn=['nonsense'])
     assert refused.value.description == 120           # no_application_protocol, RFC 7301 3.2
 
 
@@ -280,7 +280,7 @@ def test_renegotiation_is_refused(served):
     output += read_until(owner.stdout, 'no renegotiation')
     output += owner.communicate(timeout=30 * server_kit.PATIENCE)[0].decode()
     assert 'no renegotiation' in output.lower() or owner.returncode != 0, output
-    assert own(served).get('/one.txt').status == 200
+    assert connect_raw(served).get('/one.txt').status == 200
 
 
 def ends_at_new_keys(served):
@@ -291,7 +291,7 @@ def ends_at_new_keys(served):
 @pytest.mark.parametrize('request_update', [False, True])
 def test_key_update_between_responses(served, request_update):
     """The client updates its key, with and without update_requested: every response can be decrypted."""
-    client = own(served)
+    client = connect_raw(served)
     for _ in range(3):
         client.stream.key_update(request_update)
         if request_update and ends_at_new_keys(served):
@@ -303,7 +303,7 @@ def test_key_update_between_responses(served, request_update):
 
 
 def test_key_update_during_a_response(served):
-    client = own(served)
+    client = connect_raw(served)
     client.send('GET /1048576.bin HTTP/1.1\r\nHost: localhost\r\n\r\n' * 8)
     first = client.head()
     client.stream.key_update(True)
@@ -334,8 +334,8 @@ def test_rule_09_key_update_flood(served):
     if ends_at_new_keys(served):
         pytest.skip('this kernel takes one key only: the first update ends the connection')
     before = served.server.errors().count('too many KeyUpdate or renegotiation requests')
-    other = own(served)
-    client = own(served)
+    other = connect_raw(served)
+    client = connect_raw(served)
     try:
         client.stream.key_update_storm(between=b'G')
     except OSError:
@@ -352,21 +352,21 @@ def test_rule_09_key_update_flood(served):
 
 
 def test_close_notify_from_the_client(served):
-    client = own(served)
+    client = connect_raw(served)
     client.get('/one.txt')
     client.stream.send_alert()
     assert client.at_end()
 
 
 def test_fatal_alert_from_the_client(served):
-    client = own(served)
+    client = connect_raw(served)
     client.stream.send_alert(40)
     assert client.at_end()
-    assert own(served).get('/one.txt').status == 200
+    assert connect_raw(served).get('/one.txt').status == 200
 
 
 def test_forged_record_ends_the_connection(served):
-    client = own(served)
+    client = connect_raw(served)
     client.get('/one.txt')
     client.stream.sock.sendall(b'\x17\x03\x03\x00\x20' + bytes(32))
     with pytest.raises(tls13.TlsAlert) as refused:
@@ -375,14 +375,14 @@ def test_forged_record_ends_the_connection(served):
 
 
 def test_request_in_many_records(served):
-    client = own(served)
+    client = connect_raw(served)
     for byte in b'GET /one.txt HTTP/1.1\r\nHost: localhost\r\n\r\n':
         client.send(bytes([byte]))
     assert client.read().body == b'one\n'
 
 
 def test_many_requests_in_one_record(served):
-    client = own(served)
+    client = connect_raw(served)
     client.send('GET /one.txt HTTP/1.1\r\nHost: localhost\r\n\r\n' * 100)
     for _ in range(100):
         assert client.read().body == b'one\n'
@@ -417,7 +417,7 @@ def test_invalid_handshake_bytes(served, noise):
             pass
     except OSError:
         pass
-    assert own(served).get('/one.txt').status == 200
+    assert connect_raw(served).get('/one.txt').status == 200
 
 
 def test_plain_http_on_the_tls_port_is_refused(served):
@@ -437,7 +437,7 @@ def test_client_header_timeout_ends_a_handshake(launch, loop, tls_transport):
         sock.sendall(b'\x16\x03\x01')
         with pytest.raises(TimeoutError):
             sock.recv(4096)
-        assert own(served).get('/one.txt').status == 200
+        assert connect_raw(served).get('/one.txt').status == 200
         sock.settimeout(20 * server_kit.PATIENCE)
         try:
             assert sock.recv(4096) in (b'', b'\x15\x03\x01\x00\x02\x02\x5a')
@@ -468,7 +468,7 @@ def test_long_certificate_chain(loop, site, certificate, tmp_path):
 
 def test_max_fragment_length_is_respected(served):
     """max_fragment_length (RFC 6066): OpenSSL encrypts the records, which have at most 512 bytes."""
-    client = own(served, promoted=False, extensions=struct.pack('!HHB', 1, 1, 1))
+    client = connect_raw(served, promoted=False, extensions=struct.pack('!HHB', 1, 1, 1))
     assert client.get('/65536.bin?fragment').body == file_bytes(served, '65536.bin')
     assert max(client.stream.data_records) == 512
     row = served.server.access_for('/65536.bin?fragment')[-1]
@@ -477,5 +477,5 @@ def test_max_fragment_length_is_respected(served):
 
 def test_host_different_from_sni(served):
     """A Host that differs from SNI selects another virtual server and is no error."""
-    client = own(served)
+    client = connect_raw(served)
     assert client.fetch('GET', '/one.txt', [('Host', 'other.test')]).status in (200, 421)

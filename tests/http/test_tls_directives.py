@@ -42,7 +42,7 @@ def tls_server(request, new_directory, certificate, rsa_certificate, site):
         {'listen': f'{listen["names"]} default_server', 'ssl_reject_handshake': True, 'server_name': 'reject.test'},
         {'listen': listen['names'], 'server_name': 'locked.test', 'root': site, 'ssl_certificate': certificate[0], 'ssl_certificate_key': key,
          'ssl_password_file': phrases, 'ssl_session_cache': 'builtin:100 shared:SSL:1m'},
-        {'listen': listen['names'], 'server_name': 'told.test', 'root': site, **ours, 'ssl_session_cache': 'off',
+        {'listen': listen['names'], 'server_name': 'groups.test', 'root': site, **ours, 'ssl_session_cache': 'off',
          'ssl_conf_command': ['Ciphersuites TLS_CHACHA20_POLY1305_SHA256', {'Groups': 'P-384'}, 'Options KTLS']},
         {'listen': listen['dh'], **rsa, 'ssl_dhparam': parameters},
         {'listen': listen['auto'], **rsa, 'ssl_dhparam': 'auto'},
@@ -76,7 +76,7 @@ def test_encrypted_key_is_loaded(tls_server):
 
 
 def test_ssl_conf_command_applies_to_its_server(tls_server):
-    output = s_client(tls_server, 'names', '-groups', 'X25519:P-384', server='told.test')
+    output = s_client(tls_server, 'names', '-groups', 'X25519:P-384', server='groups.test')
     assert 'Cipher is TLS_CHACHA20_POLY1305_SHA256' in output and 'secp384r1' in output and 'HTTP/1.1 200' in output
     output = s_client(tls_server, 'names', '-groups', 'X25519:P-384', server='locked.test')
     assert 'Cipher is TLS_AES_128_GCM_SHA256' in output and 'X25519' in output and 'secp384r1' not in output

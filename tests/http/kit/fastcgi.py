@@ -95,7 +95,7 @@ class Application:
             name, at = length(at)
             value, at = length(at)
             key = params[at:at + name].decode()
-            assert key not in names, f'{key} is told twice'
+            assert key not in names, f'{key} is repeated'
             names.add(key)
             yield key, params[at + name:at + name + value].decode('latin-1')
             at += name + value

@@ -66,7 +66,7 @@ def uri_of(found):
     return found.get('x-where', '').partition(' ')[2].split(' ')[0]
 
 
-def asks_folder(request):
+def requests_folder(request):
     """True if the path of the target has the form of a folder's path."""
     return urllib.parse.unquote(target(request).split('?')[0]).endswith(('/', '/.', '/..'))
 
@@ -276,7 +276,7 @@ INTENDED = (
      lambda text, request, by_nginx, by_sluice: by_nginx.get('status') == by_sluice.get('status') == 400),
     ('alias of a file with a trailing slash is 403 or 404', 'nginx: 500', ALL,
      lambda text, request, by_nginx, by_sluice: re.search(r'alias [^;]*\.txt;', text) and
-        (asks_folder(request) or re.search('error_page [^;]*/folder/;', text)) and
+        (requests_folder(request) or re.search('error_page [^;]*/folder/;', text)) and
         by_nginx.get('status') in {500} | changed_codes(text, 500) and by_sluice.get('status') in {403, 404} | changed_codes(text, 403, 404)),
     ('an error page is sent even if the body of the request is too large', 'the page is requested without it', ALL,
      lambda text, request, by_nginx, by_sluice: ' | =' in request and 'client_max_body_size' in text and 'error_page' in text and
