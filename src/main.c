@@ -1,7 +1,7 @@
 /*
  * Parses the command line (command/options.h) and calls the function of the command (command/commands.h).
  */
-#include "acme/acme_challenge.h"
+#include "acme/acme_hook.h"
 #include "build_options.h"
 #include "command/commands.h"
 #include "command/options.h"

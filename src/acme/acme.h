@@ -10,6 +10,7 @@
 struct acme_zone;
 
 enum acme_client { ACME_UACME };
+enum acme_challenge_type { ACME_HTTP_01, ACME_TLS_ALPN_01 };
 enum acme_key { ACME_EC256, ACME_EC384, ACME_RSA2048, ACME_RSA4096 };
 
 /* The block `acme`. */
@@ -17,6 +18,7 @@ struct acme_settings {
     struct str email;               /* empty: none */
     struct conf_words directories;  /* URLs of certificate authorities, tried in this order */
     int client;                     /* enum acme_client */
+    int challenge;                  /* enum acme_challenge_type */
     int key_type;                   /* enum acme_key */
     struct str eab_key_id, eab_key; /* external account binding; empty: none */
     struct str state;               /* the state folder */
@@ -44,6 +46,11 @@ struct acme {
     struct str user;
     struct acme_zone *zone;         /* acme_status.h; closed with the configuration; NULL: not opened */
 };
+
+/* The types' names in the order of enum acme_challenge_type, terminated by NULL. */
+extern const char *const acme_challenge_types[];
+/* True if a certificate is requested with this type of challenge. */
+bool acme_uses_challenge(const struct acme *acme, enum acme_challenge_type type);
 
 /*
  * True for a DNS name in lower case without a wildcard (RFC 1123), or an IPv4 address: the characters permit its use as

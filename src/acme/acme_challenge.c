@@ -1,5 +1,5 @@
 /*
- * Stores, reads and removes challenges; the hook of the client.
+ * Stores, reads and removes challenges.
  */
 #include "acme/acme_challenge.h"
 
@@ -9,22 +9,17 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PATH_SPACE = LIMIT_ACME_TOKEN + 8 };
+enum { NAME_SPACE = NAME_MAX + 1 };
 
-/* Writes the file name of a token. Returns a descriptor of the folder, or -errno. */
-static int open_folder(const char *folder, struct str token, char name[PATH_SPACE])
+static int open_folder(const char *folder)
 {
-    int fd;
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-    if (!acme_token_valid(token))
-        return -EINVAL;
-    snprintf(name, PATH_SPACE, STR_FMT, STR_ARG(token));
-    fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return fd < 0 ? -errno : fd;
 }
 
@@ -45,18 +40,17 @@ static int write_file(int folder, const char *name, struct str text)
     return error;
 }
 
-int acme_challenge_store(const char *folder, struct str token, struct str authorization)
+int acme_challenge_file_write(const char *folder, const char *name, struct str text)
 {
-    char name[PATH_SPACE], temporary[PATH_SPACE];
+    char temporary[NAME_SPACE];
     int fd, error;
 
-    if (!acme_authorization_valid(authorization, token))
-        return -EINVAL;
-    fd = open_folder(folder, token, name);
+    if (snprintf(temporary, sizeof(temporary), ".%s", name) >= NAME_SPACE)
+        return -ENAMETOOLONG;
+    fd = open_folder(folder);
     if (fd < 0)
         return fd;
-    snprintf(temporary, sizeof(temporary), "." STR_FMT, STR_ARG(token)); /* not a token: workers do not send it */
-    error = write_file(fd, temporary, authorization);
+    error = write_file(fd, temporary, text);
     if (error == 0 && renameat(fd, temporary, fd, name) < 0)
         error = -errno;
     if (error < 0)
@@ -65,10 +59,9 @@ int acme_challenge_store(const char *folder, struct str token, struct str author
     return error;
 }
 
-int acme_challenge_remove(const char *folder, struct str token)
+int acme_challenge_file_remove(const char *folder, const char *name)
 {
-    char name[PATH_SPACE];
-    int fd = open_folder(folder, token, name), error = 0;
+    int fd = open_folder(folder), error = 0;
 
     if (fd < 0)
         return fd;
@@ -94,16 +87,46 @@ static ssize_t read_file(int folder, const char *name, char *into, size_t size)
     return length;
 }
 
-ssize_t acme_challenge_read(const char *folder, struct str token, char *into, size_t size)
+ssize_t acme_challenge_file_read(const char *folder, const char *name, char *into, size_t size)
 {
-    char name[PATH_SPACE];
     ssize_t length;
-    int fd = open_folder(folder, token, name);
+    int fd = open_folder(folder);
 
     if (fd < 0)
         return fd;
     length = read_file(fd, name, into, size);
     close(fd);
+    return length;
+}
+
+/* Writes the file name of a token. A name that begins with a dot, as a temporary one does, is no token. */
+static bool name_file(struct str token, char name[NAME_SPACE])
+{
+    snprintf(name, NAME_SPACE, STR_FMT, STR_ARG(token));
+    return acme_token_valid(token);
+}
+
+int acme_challenge_store(const char *folder, struct str token, struct str authorization)
+{
+    char name[NAME_SPACE];
+
+    if (!name_file(token, name) || !acme_authorization_valid(authorization, token))
+        return -EINVAL;
+    return acme_challenge_file_write(folder, name, authorization);
+}
+
+int acme_challenge_remove(const char *folder, struct str token)
+{
+    char name[NAME_SPACE];
+
+    return name_file(token, name) ? acme_challenge_file_remove(folder, name) : -EINVAL;
+}
+
+ssize_t acme_challenge_read(const char *folder, struct str token, char *into, size_t size)
+{
+    char name[NAME_SPACE];
+    ssize_t length = name_file(token, name) ? acme_challenge_file_read(folder, name, into, size) : -EINVAL;
+
     return length < 0 || acme_authorization_valid(str_of(into, (size_t)length), token) ? length : -EINVAL;
 }
 
@@ -118,31 +141,4 @@ void acme_challenge_clear(const char *folder)
     }
     if (directory)
         closedir(directory);
-}
-
-static int hook_failed(const char *name, const char *token, int error)
-{
-    if (error < 0)
-        fprintf(stderr, "%s: the challenge \"%.*s\" failed (%d: %s)\n", name, LIMIT_ACME_TOKEN, token, -error,
-                strerror(-error));
-    return error < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
-}
-
-int acme_hook(int argc, char *const *argv)
-{
-    const char *folder = getenv(ACME_CHALLENGES);
-
-    if (argc != 6 || !folder) {
-        fprintf(stderr, "%s is called by the ACME client: METHOD TYPE IDENTIFIER TOKEN AUTHORIZATION, with %s\n",
-                argv[0], ACME_CHALLENGES);
-        return EXIT_FAILURE;
-    }
-    if (strcmp(argv[2], "http-01") != 0)
-        return EXIT_FAILURE;
-    if (strcmp(argv[1], "begin") == 0)
-        return hook_failed(argv[0], argv[4], acme_challenge_store(folder, str_from(argv[4]), str_from(argv[5])));
-    if (strcmp(argv[1], "done") == 0 || strcmp(argv[1], "failed") == 0)
-        return hook_failed(argv[0], argv[4], acme_challenge_remove(folder, str_from(argv[4])));
-    fprintf(stderr, "%s: unknown method \"%.16s\"\n", argv[0], argv[1]);
-    return EXIT_FAILURE;
 }

@@ -7,10 +7,6 @@
 
 #include "base/str.h"
 
-/* The environment variable with the path of challenges/, for the hook. */
-#define ACME_CHALLENGES "SLUICE_ACME_CHALLENGES"
-/* argv[0] with which a client calls this program as its hook. */
-#define ACME_HOOK "sluice-acme-hook"
 #define ACME_CHALLENGE_URI "/.well-known/acme-challenge/"
 
 /* Stores the key authorization of a token atomically. Returns 0; -EINVAL: an invalid token or text; or -errno. */
@@ -26,9 +22,11 @@ MUST_CHECK ssize_t acme_challenge_read(const char *folder, struct str token, cha
 void acme_challenge_clear(const char *folder);
 
 /*
- * The hook of uacme: METHOD (begin, done, failed) TYPE IDENTIFIER TOKEN AUTHORIZATION. Returns the exit status: 0; 1: the
- * challenge is declined, or an error, which was printed on standard error.
+ * The files of any challenge: a regular file NAME in `folder`, replaced atomically. `name` has no slash and at most
+ * NAME_MAX - 1 bytes. Return 0, or the number of bytes read; -ENOENT: there is none (but removal returns 0); or -errno.
  */
-int acme_hook(int argc, char *const *argv);
+MUST_CHECK int acme_challenge_file_write(const char *folder, const char *name, struct str text);
+MUST_CHECK int acme_challenge_file_remove(const char *folder, const char *name);
+MUST_CHECK ssize_t acme_challenge_file_read(const char *folder, const char *name, char *into, size_t size);
 
 #endif

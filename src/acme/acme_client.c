@@ -3,7 +3,7 @@
  */
 #include "acme/acme_client.h"
 
-#include "acme/acme_challenge.h"
+#include "acme/acme_hook.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -114,7 +114,8 @@ static _Noreturn void become_client(struct acme_run *run, const char *program, i
     umask(077);
     for (size_t i = 0; i < sizeof(removed) / sizeof(removed[0]); i++)
         unsetenv(removed[i]);
-    if (setenv(ACME_CHALLENGES, run->challenges, 1) < 0 || setenv("HOME", run->home, 1) < 0 ||
+    if (setenv(ACME_CHALLENGES, run->challenges, 1) < 0 || setenv(ACME_CHALLENGE_TYPE, run->challenge_type, 1) < 0 ||
+        setenv("HOME", run->home, 1) < 0 ||
         setenv("LC_ALL", "C", 1) < 0)
         _exit(NOT_STARTED);
     execv(program, run->arguments);

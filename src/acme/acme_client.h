@@ -33,7 +33,8 @@ bool acme_events_wait(struct acme_events *events, int fd, uint64_t timeout_ms);
 struct acme_run {
     char *arguments[ACME_ARGUMENTS]; /* NULL-terminated; the first one is the name of the program */
     size_t count;
-    const char *challenges;         /* for the hook */
+    const char *challenges;         /* for the hook: the folder, and the type that it accepts */
+    const char *challenge_type;
     const char *home;               /* working directory of the program */
     uint64_t timeout_ms;
     struct acme_events *events;

@@ -5,6 +5,17 @@
 
 #include "base/limits.h"
 
+const char *const acme_challenge_types[] = {"http-01", "tls-alpn-01", NULL};
+
+bool acme_uses_challenge(const struct acme *acme, enum acme_challenge_type type)
+{
+    for (size_t i = 0; i < acme->count; i++) {
+        if (acme->items[i].settings->challenge == (int)type)
+            return true;
+    }
+    return false;
+}
+
 static bool is_alphanumeric(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');

@@ -5,6 +5,7 @@
 
 #include "acme/acme_challenge.h"
 #include "acme/acme_folder.h"
+#include "acme/acme_hook.h"
 #include "acme/acme_status.h"
 #include "acme/acme_uacme.h"
 
@@ -139,6 +140,7 @@ static void request_certificate(struct renewal *renewal, size_t index)
     int result = -EINVAL;
 
     acme_challenge_clear(acme->challenges.data);
+    acme_zone_set_renewing(acme->zone, true);
     for (size_t i = 0; i < certificate->settings->directories.count && result == -EINVAL; i++) {
         snprintf(directory, sizeof(directory), STR_FMT, STR_ARG(certificate->settings->directories.items[i]));
         log_write(renewal->settings->log, LOG_NOTICE, "acme: requesting a certificate for \"" STR_FMT "\" from %s",
@@ -154,8 +156,14 @@ static void request_certificate(struct renewal *renewal, size_t index)
         record_failure(renewal, index, error);
 }
 
+/* Another machine may request it earlier than this one: the random part of its time differs. */
+static bool may_be_renewed(const struct acme_validity *validity)
+{
+    return !validity->covers_names || acme_renewal_s(validity, 0) <= now_s() + 2 * LIMIT_ACME_CHECK_S;
+}
+
 /* Checks one certificate, and requests it if it is due. Returns the time of the next check. */
-static int64_t check_certificate(struct renewal *renewal, size_t index)
+static int64_t check_certificate(struct renewal *renewal, size_t index, bool *renewing)
 {
     struct acme_validity validity;
     bool exists;
@@ -178,6 +186,7 @@ static int64_t check_certificate(struct renewal *renewal, size_t index)
             next_s = now_s() + LIMIT_ACME_LOCK_S;
     }
     report_status(renewal, index, exists ? &validity : NULL, next_s);
+    *renewing |= !exists || may_be_renewed(&validity);
     return next_s;
 }
 
@@ -193,12 +202,14 @@ static void run_loop(struct renewal *renewal)
 {
     while (!renewal->events.ending) {
         int64_t next_s = INT64_MAX;
+        bool renewing = false;
 
         for (size_t i = 0; i < renewal->settings->acme->count && !renewal->events.ending; i++) {
-            int64_t one_s = check_certificate(renewal, i);
+            int64_t one_s = check_certificate(renewal, i, &renewing);
 
             next_s = one_s < next_s ? one_s : next_s;
         }
+        acme_zone_set_renewing(renewal->settings->acme->zone, renewing);
         if (!renewal->events.ending)
             (void)acme_events_wait(&renewal->events, -1, wait_ms(next_s));
     }

@@ -9,6 +9,7 @@
 /* Private memory of each process: the size and the address must not come from memory that a worker can write. */
 struct acme_zone {
     size_t count, size;
+    bool *renewing;                 /* shared: behind the items */
     struct acme_status *items;      /* shared */
 };
 
@@ -16,7 +17,8 @@ struct acme_zone *acme_zone_open(size_t count)
 {
     struct acme_zone *zone = calloc(1, sizeof(*zone));
 
-    if (!zone || __builtin_mul_overflow(count, sizeof(zone->items[0]), &zone->size)) {
+    if (!zone || __builtin_mul_overflow(count, sizeof(zone->items[0]), &zone->size) ||
+        __builtin_add_overflow(zone->size, sizeof(bool), &zone->size)) {
         free(zone);
         return NULL;
     }
@@ -25,6 +27,7 @@ struct acme_zone *acme_zone_open(size_t count)
         free(zone);
         return NULL;
     }
+    zone->renewing = (bool *)(zone->items + count);
     zone->count = count;
     return zone;
 }
@@ -34,6 +37,16 @@ void acme_zone_close(struct acme_zone *zone)
     if (zone)
         munmap(zone->items, zone->size);
     free(zone);
+}
+
+void acme_zone_set_renewing(struct acme_zone *zone, bool renewing)
+{
+    __atomic_store_n(zone->renewing, renewing, __ATOMIC_RELAXED);
+}
+
+bool acme_zone_renewing(const struct acme_zone *zone)
+{
+    return zone && __atomic_load_n(zone->renewing, __ATOMIC_RELAXED);
 }
 
 void acme_status_set(struct acme_zone *zone, size_t index, const struct acme_status *status)

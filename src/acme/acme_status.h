@@ -1,6 +1,6 @@
 /*
- * The state of the certificates in shared memory: written by the renewal process, shown by the status page. No
- * decision depends on it.
+ * The state of the certificates in shared memory: written by the renewal process, shown by the status page. Workers
+ * look for challenges of tls-alpn-01 only while a certificate is being renewed.
  */
 #ifndef ACME_ACME_STATUS_H
 #define ACME_ACME_STATUS_H
@@ -11,6 +11,13 @@
 struct acme_zone *acme_zone_open(size_t count);
 /* Accepts NULL. */
 void acme_zone_close(struct acme_zone *zone);
+
+/*
+ * Whether a certificate is being renewed, here or on another machine with the same state folder: challenges may exist.
+ * Without a zone (NULL) it is false.
+ */
+void acme_zone_set_renewing(struct acme_zone *zone, bool renewing);
+bool acme_zone_renewing(const struct acme_zone *zone);
 
 /* A copy of one certificate's state. */
 struct acme_status {

@@ -51,6 +51,7 @@ static void start_run(struct uacme *uacme)
     const char *const common[] = {"uacme", "-v", "-a", order->directory, "-c", uacme->folder, "-y"};
 
     uacme->run = (struct acme_run){.challenges = order->acme->challenges.data,
+                                   .challenge_type = acme_challenge_types[order->certificate->settings->challenge],
                                    .home = uacme->folder,
                                    .timeout_ms = order->certificate->settings->timeout_ms,
                                    .events = order->events,

@@ -154,6 +154,8 @@ static int read_http(struct load *load, const struct conf_scope_values *values)
         error = load_endpoints(load);
     if (error == 0)
         error = load_tls(load);
+    if (error == 0 && !load->errors->failed)
+        error = load_acme_challenges(load);
     return error;
 }
 

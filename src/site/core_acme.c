@@ -31,6 +31,14 @@ const struct directive core_acme_children[] = {
      .choices = clients,
      .default_value = "uacme",
      .help = "The program that requests certificates. It must be installed."},
+    {.name = "challenge",
+     .type = DIRECTIVE_CHOICE,
+     .offset = AT(challenge),
+     .choices = acme_challenge_types,
+     .default_value = "http-01",
+     .help = "How the authority validates names: `http-01` by a request to port 80, `tls-alpn-01` (RFC 8737) by a TLS "
+             "handshake with port 443. This server answers on all its addresses, with `ssl` for tls-alpn-01; "
+             "the port of one of them must be reachable under each name."},
     {.name = "key_type",
      .type = DIRECTIVE_CHOICE,
      .offset = AT(key_type),

@@ -80,6 +80,8 @@ MUST_CHECK int load_when_blocks(struct load *load, const struct conf_node *node,
                                 struct location *location);
 /* Collects the certificates of `ssl_certificate: acme` of all servers. Returns 0 or -ENOMEM; errors are reported. */
 MUST_CHECK int load_acme(struct load *load);
+/* Makes the TLS contexts of the endpoints answer challenges of tls-alpn-01, if a certificate uses them. Returns 0 or -ENOMEM. */
+MUST_CHECK int load_acme_challenges(struct load *load);
 /* Returns the certificate of a server with `ssl_certificate: acme`; NULL: it was rejected. */
 const struct acme_certificate *load_acme_find(const struct load *load, const struct virtual_server *server);
 /* Sets session and wire of a server's own scope and of its locations; `ssl` is the server's. */

@@ -1,6 +1,8 @@
 /*
  * The certificates of `ssl_certificate: acme`: one for each first name, with the names of all servers that have it.
  */
+#include "acme/acme_status.h"
+#include "acme/acme_tls_alpn.h"
 #include "base/limits.h"
 #include "site/load.h"
 
@@ -18,7 +20,7 @@ static bool same_words(const struct conf_words *one, const struct conf_words *ot
 static bool same_settings(const struct acme_settings *one, const struct acme_settings *other)
 {
     return str_equal(one->email, other->email) && same_words(&one->directories, &other->directories) &&
-           one->client == other->client && one->key_type == other->key_type &&
+           one->client == other->client && one->challenge == other->challenge && one->key_type == other->key_type &&
            str_equal(one->eab_key_id, other->eab_key_id) && str_equal(one->eab_key, other->eab_key);
 }
 
@@ -30,7 +32,7 @@ static void report_name(struct load *load, const struct loaded_server *loaded, s
     conf_error(load->errors, files[0].mark, hint, "ssl_certificate: acme %s \"" STR_FMT "\"", text, STR_ARG(name));
 }
 
-/* The challenge http-01 proves the control of single names only. */
+/* http-01 and tls-alpn-01 prove the control of single names only. */
 static bool names_valid(struct load *load, const struct loaded_server *loaded)
 {
     const struct conf_words *names = &loaded->server->names;
@@ -157,6 +159,37 @@ int load_acme(struct load *load)
     for (size_t i = 0; i < load->server_count && error == 0; i++)
         error = load_certificate(load, &load->servers[i]);
     return error;
+}
+
+static bool find_challenge(void *owner, struct str server_name, struct tls_challenge *out_challenge)
+{
+    const struct acme *acme = owner;
+    struct acme_tls_alpn found;
+
+    if (!acme_zone_renewing(acme->zone) || acme_tls_alpn_read(acme->challenges.data, server_name, &found) < 0)
+        return false;
+    _Static_assert(sizeof(found.identifier) == sizeof(out_challenge->identifier) &&
+                       sizeof(found.digest) == sizeof(out_challenge->digest),
+                   "the same limits");
+    memcpy(out_challenge->identifier, found.identifier, sizeof(found.identifier));
+    memcpy(out_challenge->digest, found.digest, sizeof(found.digest));
+    return true;
+}
+
+int load_acme_challenges(struct load *load)
+{
+    struct configuration *configuration = load->configuration;
+
+    if (!acme_uses_challenge(&configuration->acme, ACME_TLS_ALPN_01))
+        return 0;
+    for (size_t i = 0; i < configuration->endpoint_count; i++) {
+        struct endpoint *endpoint = &configuration->endpoints[i];
+
+        if (endpoint->tls && !endpoint->tls_borrowed &&
+            !tls_context_answer_challenges(endpoint->tls, find_challenge, &configuration->acme))
+            return -ENOMEM;
+    }
+    return 0;
 }
 
 const struct acme_certificate *load_acme_find(const struct load *load, const struct virtual_server *server)

@@ -113,6 +113,7 @@ static bool fill_context(struct tls_context *context, const struct tls_client_se
     context->client = true;
     context->count = 1;
     context->default_server = context->servers;
+    context->servers->context = context;
     context->servers->openssl = openssl;
     context->servers->settings = &no_settings;
     context->no_server_name = settings->no_server_name;

@@ -74,10 +74,30 @@ static const struct tls_server *find_pattern(const struct tls_context *context, 
     return NULL;
 }
 
+/* RFC 8737 3: the certificate of a pending challenge. RFC 7301 3.2: without one, "acme-tls/1" is not supported. */
+static int answer_challenge(SSL *ssl, const struct tls_context *context, int *alert)
+{
+    struct tls_session *session = tls_session_of(ssl);
+    struct tls_challenge challenge;
+
+    *alert = SSL_AD_NO_APPLICATION_PROTOCOL;
+    session->server = &context->challenge_server;
+    if (!context->find_challenge(context->challenge_owner, hello_name(ssl), &challenge))
+        return SSL_CLIENT_HELLO_ERROR;
+    *alert = SSL_AD_INTERNAL_ERROR;
+    return switch_server(ssl, context->default_server, session->server) && tls_challenge_present(ssl, &challenge)
+               ? SSL_CLIENT_HELLO_SUCCESS
+               : SSL_CLIENT_HELLO_ERROR;
+}
+
 static int hello_arrived(SSL *ssl, int *alert, void *argument)
 {
     const struct tls_context *context = argument;
-    const struct tls_server *server = tls_names_find(&context->names, hello_name(ssl));
+    const struct tls_server *server;
+
+    if (context->find_challenge && tls_challenge_offered(ssl))
+        return answer_challenge(ssl, context, alert);
+    server = tls_names_find(&context->names, hello_name(ssl));
 
     if (!server)
         server = find_pattern(context, hello_name(ssl));
@@ -201,10 +221,22 @@ void tls_context_destroy(struct tls_context *context)
     for (size_t i = 0; context->servers && i < context->count; i++)
         tls_server_finish(&context->servers[i]);
     free(context->servers);
+    tls_server_finish(&context->challenge_server);
     tls_names_finish(&context->names);
     BIO_meth_free(context->method);
     ticket_keys_wipe(&context->own_tickets);
     free(context);
+}
+
+bool tls_context_answer_challenges(struct tls_context *context, tls_challenge_find *find, void *owner)
+{
+    if (!tls_challenge_load(context)) {
+        ERR_clear_error();
+        return false;
+    }
+    context->find_challenge = find;
+    context->challenge_owner = owner;
+    return true;
 }
 
 void tls_context_share(struct tls_context *context, const struct ticket_keys *keys, struct replay_window *replay_window)

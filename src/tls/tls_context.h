@@ -6,6 +6,7 @@
 #define TLS_TLS_CONTEXT_H
 
 #include "base/arena.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/regex.h"
 #include "base/str.h"
@@ -141,6 +142,21 @@ MUST_CHECK bool tls_context_reload(struct tls_context *context, size_t server, c
  * context.
  */
 void tls_context_share(struct tls_context *context, const struct ticket_keys *keys, struct replay_window *replay_window);
+/* A pending challenge tls-alpn-01 of ACME (RFC 8737). */
+struct tls_challenge {
+    char identifier[LIMIT_ACME_NAME + 1]; /* a DNS name, or an IP address */
+    unsigned char digest[32];       /* SHA-256 of the key authorization */
+};
+/*
+ * Finds the pending challenge of a server name (SNI). Called inside a handshake, for a ClientHello that offers "acme-tls/1"
+ * and no other protocol. False: there is none, and the handshake is rejected.
+ */
+typedef bool tls_challenge_find(void *owner, struct str server_name, struct tls_challenge *out_challenge);
+/*
+ * Answers challenges: with a certificate made for the handshake, after which the session is only closed
+ * (TLS_SESSION_CHALLENGE). Without this call "acme-tls/1" is an unknown protocol. False when out of memory.
+ */
+MUST_CHECK bool tls_context_answer_challenges(struct tls_context *context, tls_challenge_find *find, void *owner);
 /* Accepts NULL. No session may be open. */
 void tls_context_destroy(struct tls_context *context);
 

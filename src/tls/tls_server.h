@@ -38,6 +38,9 @@ struct tls_context {
     struct ticket_keys own_tickets;
     struct replay_window *replay_window; /* replay window shared with `tickets`; not owned; NULL: no early data */
     bool accepts_early_data;  /* at least one server accepts early data */
+    tls_challenge_find *find_challenge; /* NULL: none are answered */
+    void *challenge_owner;
+    struct tls_server challenge_server; /* of challenges: without a certificate; zeroed: none */
     bool client;        /* client sessions: tls_client.c */
     bool no_server_name; /* client: no SNI */
     bool no_resumption; /* client: no resumption */
@@ -111,5 +114,14 @@ MUST_CHECK bool tls_certificate_load(struct tls_server *server, const struct tls
 /* Generates a certificate for the server's names and logs it: tls_self_signed.c. False after a reported fault. */
 MUST_CHECK bool tls_self_signed_make(struct tls_server *server, struct log *log,
                                      const struct tls_reporter *reporter);
+
+/*
+ * Challenges tls-alpn-01: tls_challenge.c. True if the ClientHello offers "acme-tls/1" only.
+ */
+bool tls_challenge_offered(SSL *ssl);
+/* Loads context->challenge_server. False when out of memory. */
+MUST_CHECK bool tls_challenge_load(struct tls_context *context);
+/* Makes a certificate for this handshake, and uses it. False after an error of OpenSSL. */
+MUST_CHECK bool tls_challenge_present(SSL *ssl, const struct tls_challenge *challenge);
 
 #endif

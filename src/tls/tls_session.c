@@ -70,7 +70,7 @@ struct str tls_session_return_input(struct tls_session *session)
     return rest;
 }
 
-/* 0, -EAGAIN, -EPROTO. */
+/* 0, TLS_SESSION_CHALLENGE, -EAGAIN, -EPROTO. */
 static int finish_handshake(struct tls_session *session)
 {
     int result = tls_session_do_handshake(session);
@@ -79,7 +79,7 @@ static int finish_handshake(struct tls_session *session)
         session->finished = true;
         session->early = EARLY_NONE;
         session->bio.established = true;
-        return 0;
+        return tls_session_is_challenge(session) ? TLS_SESSION_CHALLENGE : 0;
     }
     int error = tls_session_result(session, result);
     return error ? error : tls_session_fail(session, "the peer closed the connection during the handshake");

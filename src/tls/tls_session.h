@@ -62,13 +62,14 @@ size_t tls_session_input_left(const struct tls_session *session);
 /* Returns the bytes that were not consumed. */
 struct str tls_session_return_input(struct tls_session *session);
 
-/* Result of tls_session_handshake: early data arrived. */
-enum { TLS_SESSION_EARLY = 1 };
+/* Results of tls_session_handshake: early data arrived; a challenge was answered. */
+enum { TLS_SESSION_EARLY = 1, TLS_SESSION_CHALLENGE };
 
 /*
  * One step of the handshake: 0 when complete; -EAGAIN: more input is needed; -EPROTO: failed (an alert may be
  * queued). TLS_SESSION_EARLY, once: not complete, but from here on the session is read and written as if it were
  * (RFC 8446 2.3), and reading continues the handshake; data read until tls_session_early() is false may be a replay.
+ * TLS_SESSION_CHALLENGE, once: complete, but for a challenge of ACME: the owner closes, and exchanges no data.
  * key_ready may be called before completion: in TLS 1.3 with the server's Finished.
  */
 MUST_CHECK int tls_session_handshake(struct tls_session *session);

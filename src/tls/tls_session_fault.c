@@ -83,6 +83,10 @@ const char *tls_session_fault(struct tls_session *session)
         return "the client supports none of ssl_protocols";
     case SSL_R_NO_SHARED_CIPHER:
         return "no cipher is common to the client and ssl_ciphers (or the client supports no configured certificate)";
+    case SSL_R_CALLBACK_FAILED:
+        if (tls_session_is_challenge(session))
+            return "no challenge tls-alpn-01 is pending for the name that the client sent";
+        break;
     case SSL_R_NO_APPLICATION_PROTOCOL:
         return "the client offers only application protocols (ALPN) that are not supported";
     case SSL_R_DECRYPTION_FAILED_OR_BAD_RECORD_MAC:

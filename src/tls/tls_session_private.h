@@ -42,6 +42,12 @@ static inline bool tls_session_is_negotiated(const struct tls_session *session)
     return session->finished || session->early >= EARLY_DETECTED;
 }
 
+/* True if the ClientHello requested the answer to a challenge of ACME. */
+static inline bool tls_session_is_challenge(const struct tls_session *session)
+{
+    return session->server == &session->server->context->challenge_server;
+}
+
 /* The owner's clock. */
 static inline uint64_t tls_session_now_ms(const struct tls_session *session)
 {

@@ -60,6 +60,18 @@ static void handshake_finished(struct wire *wire)
     wire->events->opened(wire);
 }
 
+/* The challenge acme-tls/1 has no application data (RFC 8737 4): the owner is not called, and the wire closes. */
+static void challenge_answered(struct wire *wire)
+{
+    wire->shared->counters->handshakes_full++;
+    log_write(wire->shared->log, LOG_INFO, "TLS: the challenge tls-alpn-01 for \"" STR_FMT "\" was answered, fd %d",
+              STR_ARG(tls_session_server_name(wire->tls)), wire->fd);
+    wire->receiving = false;
+    wire->state = WIRE_DRAINING;
+    wire->end = WIRE_CLOSE_ORDERLY;
+    wire_flush(wire);
+}
+
 bool wire_handshake_step(struct wire *wire)
 {
     int rc = tls_session_handshake(wire->tls);
@@ -70,7 +82,9 @@ bool wire_handshake_step(struct wire *wire)
         handshake_finished(wire);
         return wire->state == WIRE_OPEN;
     }
-    if (rc == -EAGAIN)
+    if (rc == TLS_SESSION_CHALLENGE)
+        challenge_answered(wire);
+    if (rc == -EAGAIN || rc == TLS_SESSION_CHALLENGE)
         return false;
     if (tls_session_got_plain_http(wire->tls) && op_idle(&wire->send))
         fall_back_to_plain(wire);

@@ -14,7 +14,7 @@ import time
 import pytest
 
 from kit import http1, server as server_kit
-from kit.acme import TRUSTED, Pebble, Site, names_of
+from kit.acme import TRUSTED, Site, names_of, site_starter
 from kit.lifetime import alive, wait_for
 from kit.programs import program
 
@@ -25,20 +25,8 @@ LIFETIME = 30       # seconds; renewed after 20 to 21.5
 def start_site(tmp_path):
     """start_site(**settings of Site, authority=settings of Pebble) -> a site with its authority."""
     program('uacme'), program('pebble')
-    opened = []
-
-    def starter(names='a.test b.test', authority=None, environment=None, mounts=(), directory=None, **settings):
-        http_port = server_kit.free_port()
-        pebble = Pebble(tmp_path / f'authority{len(opened)}', http_port, **(authority or {}))
-        site = Site(tmp_path / f'site{len(opened)}', names, directory(pebble) if directory else pebble.directory, http_port,
-                    mounts=[(pebble.certificate, TRUSTED), *mounts], environment=environment, **settings)
-        site.pebble = pebble
-        opened.append(site)
-        return site
-    yield starter
-    for site in opened:
-        site.pebble.stop()
-        site.server.stop()
+    with site_starter(tmp_path) as starter:
+        yield starter
 
 
 def clients_of(site):

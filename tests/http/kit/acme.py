@@ -1,5 +1,6 @@
 """An ACME authority for tests: pebble with the DNS server of its package, on loopback addresses. Its certificate is trusted only in
 the mount namespace in which the server under test runs, because the client uacme reads the system's list."""
+import contextlib
 import json
 import os
 import pathlib
@@ -26,16 +27,16 @@ def namespace(*mounts):
 
 
 class Pebble:
-    """A running authority. `http_port` is the port at which it validates; `settings` are keys of its configuration."""
+    """A running authority. `http_port` is the port at which it validates, `tls_port` that of tls-alpn-01; `settings` are keys of its configuration."""
 
-    def __init__(self, folder, http_port, environment=None, **settings):
+    def __init__(self, folder, http_port, environment=None, tls_port=None, **settings):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir()
         self.port, self.http_port = server_kit.free_port(), http_port
         self.certificate, key = site_kit.make_certificate(str(self.folder), name='authority')
         self.settings = {'listenAddress': f'127.0.0.1:{self.port}', 'managementListenAddress': f'127.0.0.1:{server_kit.free_port()}',
                          'certificate': self.certificate, 'privateKey': key, 'httpPort': http_port,
-                         'tlsPort': server_kit.free_port(), 'externalAccountBindingRequired': False, **settings}
+                         'tlsPort': tls_port or server_kit.free_port(), 'externalAccountBindingRequired': False, **settings}
         dns, management = server_kit.free_port(), server_kit.free_port()
         # It listens on the DNS port by UDP and TCP.
         self.names = Program([program('pebble-challtestsrv'), '-defaultIPv4', '127.0.0.1', '-defaultIPv6', '', '-dns01',
@@ -65,18 +66,18 @@ class Site:
     """A server that obtains certificates: one for `names` and one for each of `more`, and the challenge's port with a redirect to https."""
 
     def __init__(self, folder, names, directory, http_port, state=None, mounts=(), environment=None, more=(), loop='epoll',
-                 status_port=None, **acme):
+                 status_port=None, port=None, main=None, **acme):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir()
         self.folder.chmod(0o755)
-        self.port = server_kit.free_port()
+        self.port = port or server_kit.free_port()
         self.state = pathlib.Path(state or self.folder / 'state')
         self.server = server_kit.Server(self.folder / 'server', [
             {'listen': f'127.0.0.1:{http_port}', 'server_name': names, 'return': '301 https://$host$request_uri'},
             *({'listen': f'127.0.0.1:{self.port} ssl', 'server_name': each, 'ssl_certificate': 'acme', 'return': '200 ok'}
               for each in (names, *more)),
             *([{'listen': f'127.0.0.1:{status_port}', 'location': {'/': {'status': 'on'}}}] if status_port else [])], http={'acme': {'state': str(self.state), 'directory': directory, 'email': 'admin@example.org', 'retry': '1s', **acme}},
-            loop=loop, command_prefix=namespace(*mounts), environment=environment)
+            loop=loop, main=main, command_prefix=namespace(*mounts), environment=environment)
         self.http_port = http_port
         self.server.start([self.port, http_port])
 
@@ -107,6 +108,27 @@ class Site:
 
     def certificate_file(self, name='a.test'):
         return self.state / 'certificates' / f'{name}.pem'
+
+
+@contextlib.contextmanager
+def site_starter(tmp_path):
+    """Yields starter(**settings of Site, authority=settings of Pebble) -> a site with its authority, which validates at its ports."""
+    opened = []
+
+    def starter(names='a.test b.test', authority=None, environment=None, mounts=(), directory=None, **settings):
+        http_port, port = server_kit.free_port(), server_kit.free_port()
+        pebble = Pebble(tmp_path / f'authority{len(opened)}', http_port, tls_port=port, **(authority or {}))
+        site = Site(tmp_path / f'site{len(opened)}', names, directory(pebble) if directory else pebble.directory, http_port, port=port,
+                    mounts=[(pebble.certificate, TRUSTED), *mounts], environment=environment, **settings)
+        site.pebble = pebble
+        opened.append(site)
+        return site
+    try:
+        yield starter
+    finally:
+        for site in opened:
+            site.pebble.stop()
+            site.server.stop()
 
 
 def names_of(certificate):

@@ -96,37 +96,6 @@ START_TEST(all_challenges_are_removed)
 }
 END_TEST
 
-static int hook(const char *method, const char *type, const char *token, const char *authorization)
-{
-    char *arguments[] = {(char[]){"hook"}, (char *)(uintptr_t)method, (char *)(uintptr_t)type, (char[]){"a.test"},
-                         (char *)(uintptr_t)token, (char *)(uintptr_t)authorization, NULL};
-
-    return acme_hook(6, arguments);
-}
-
-START_TEST(the_hook_follows_the_client)
-{
-    char word[] = "begin", *few[] = {word, word, word, word, word, NULL};
-
-    folder_make();
-    unsetenv(ACME_CHALLENGES);
-    ck_assert_int_eq(hook("begin", "http-01", "token", "token.thumb"), 1);
-    setenv(ACME_CHALLENGES, folder, 1);
-    ck_assert_int_eq(acme_hook(5, few), 1);
-    ck_assert_int_eq(hook("begin", "dns-01", "token", "token.thumb"), 1);
-    ck_assert_int_eq(hook("again", "http-01", "token", "token.thumb"), 1);
-    ck_assert_int_eq(hook("begin", "http-01", "../token", "../token.thumb"), 1);
-    ck_assert_int_eq(hook("begin", "http-01", "token", "token.thumb"), 0);
-    ck_assert(file_is(path_of("token"), "token.thumb"));
-    ck_assert_int_eq(hook("done", "http-01", "token", "token.thumb"), 0);
-    ck_assert_int_eq(access(path_of("token"), F_OK), -1);
-    ck_assert_int_eq(hook("failed", "http-01", "token", "token.thumb"), 0);
-    setenv(ACME_CHALLENGES, "/proc/none", 1);
-    ck_assert_int_eq(hook("begin", "http-01", "token", "token.thumb"), 1);
-    folder_remove();
-}
-END_TEST
-
 int main(void)
 {
     const TTest *const tests[] = {a_challenge_is_stored_read_and_removed,
@@ -134,7 +103,6 @@ int main(void)
                                          only_key_authorizations_in_regular_files_are_read,
                                          missing_folder_is_an_error,
                                          all_challenges_are_removed,
-                                         the_hook_follows_the_client,
                                          NULL};
 
     return run_tests("acme_challenge", tests);

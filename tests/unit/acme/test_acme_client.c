@@ -29,7 +29,8 @@ static void set_up(const char *script)
     file_write(path_of("client"), script, 0755);
     setenv("PATH", folder, 1);
     ck_assert_int_eq(acme_events_open(&events, -1), 0);
-    run = (struct acme_run){.challenges = "/challenges", .home = folder, .timeout_ms = 20000, .events = &events};
+    run = (struct acme_run){.challenges = "/challenges", .challenge_type = "tls-alpn-01",
+                             .home = folder, .timeout_ms = 20000, .events = &events};
     run.log = &lines;
     acme_run_add(&run, "client");
 }
@@ -46,11 +47,12 @@ START_TEST(client_gets_its_environment_and_returns_status_and_output)
     setenv("NOTIFY_SOCKET", "/run/x", 1);
     setenv("DNS_KEY", "kept", 1);
     set_up("#!/bin/sh\necho \"1: $1\"\n"
-           "echo \"$SLUICE_ACME_CHALLENGES ${NOTIFY_SOCKET-none} $DNS_KEY $HOME\" >&2; umask\nexit 3\n");
+           "echo \"$SLUICE_ACME_CHALLENGES $SLUICE_ACME_CHALLENGE_TYPE "
+           "${NOTIFY_SOCKET-none} $DNS_KEY $HOME\" >&2; umask\nexit 3\n");
     acme_run_add(&run, "one two");
     ck_assert_int_eq(acme_client_run(&run), 3);
     ck_assert_ptr_nonnull(strstr(run.output, "1: one two\n"));
-    ck_assert_ptr_nonnull(strstr(run.output, "/challenges none kept "));
+    ck_assert_ptr_nonnull(strstr(run.output, "/challenges tls-alpn-01 none kept "));
     ck_assert_ptr_nonnull(strstr(run.output, folder));
     ck_assert_ptr_nonnull(strstr(run.output, "0077\n"));
     ck_assert_ptr_nonnull(strstr(logged, "acme: 1: one two"));

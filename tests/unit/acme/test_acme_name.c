@@ -77,9 +77,23 @@ START_TEST(authorizations_begin_with_their_token)
 }
 END_TEST
 
+START_TEST(a_challenge_is_used_if_one_certificate_names_it)
+{
+    struct acme_settings settings[] = {{.challenge = ACME_HTTP_01}, {.challenge = ACME_TLS_ALPN_01}};
+    struct acme_certificate items[] = {{.settings = &settings[0]}, {.settings = &settings[1]}};
+
+    ck_assert(acme_uses_challenge(&(struct acme){.items = items, .count = 2}, ACME_TLS_ALPN_01));
+    ck_assert(!acme_uses_challenge(&(struct acme){.items = items, .count = 1}, ACME_TLS_ALPN_01));
+    ck_assert(acme_uses_challenge(&(struct acme){.items = items, .count = 1}, ACME_HTTP_01));
+    ck_assert(!acme_uses_challenge(&(struct acme){.count = 0}, ACME_HTTP_01));
+    ck_assert_str_eq(acme_challenge_types[ACME_TLS_ALPN_01], "tls-alpn-01");
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *const tests[] = {names_are_checked, tokens_are_checked, authorizations_begin_with_their_token, NULL};
+    const TTest *const tests[] = {names_are_checked, tokens_are_checked, authorizations_begin_with_their_token,
+                                  a_challenge_is_used_if_one_certificate_names_it, NULL};
 
     return run_tests("acme_name", tests);
 }

@@ -44,9 +44,30 @@ START_TEST(an_error_always_ends)
 }
 END_TEST
 
+START_TEST(another_process_announces_a_renewal)
+{
+    struct acme_zone *zone = acme_zone_open(3);
+    pid_t pid;
+
+    ck_assert(!acme_zone_renewing(NULL));
+    ck_assert(!acme_zone_renewing(zone));
+    pid = fork();
+    if (pid == 0) {
+        acme_zone_set_renewing(zone, true);
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+    ck_assert(acme_zone_renewing(zone));
+    acme_zone_set_renewing(zone, false);
+    ck_assert(!acme_zone_renewing(zone));
+    acme_zone_close(zone);
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *const tests[] = {another_process_writes_a_status, an_error_always_ends, NULL};
+    const TTest *const tests[] = {another_process_writes_a_status, an_error_always_ends,
+                                  another_process_announces_a_renewal, NULL};
 
     return run_tests("acme_status", tests);
 }
