@@ -29,6 +29,9 @@ static const struct control_resource resources[] = {
     {"/v1/log-level", METHOD_GET, control_log_level, NULL, "the level of the error log"},
     {"/v1/log-level", METHOD_PATCH, control_log_level_change, control_log_level_fields,
      "change it in all processes, until the next reload"},
+    {"/v1/ticket-keys", METHOD_GET, control_ticket_keys, NULL, "the generated keys of session tickets"},
+    {"/v1/ticket-keys/rotate", METHOD_POST, control_ticket_keys_rotate, control_ticket_keys_fields,
+     "generate the next key; the previous one still decrypts"},
     {"/v1/certificates", METHOD_GET, control_certificates, NULL, "the certificates in use, with the days left"},
     {"/v1/configuration", METHOD_GET, control_configuration, NULL, "the configuration that runs"},
 };

@@ -97,4 +97,7 @@ control_verb control_caches, control_caches_purge;
 /* control_log_level.c */
 extern const struct control_field control_log_level_fields[];
 control_verb control_log_level, control_log_level_change;
+/* control_ticket_keys.c */
+extern const struct control_field control_ticket_keys_fields[];
+control_verb control_ticket_keys, control_ticket_keys_rotate;
 #endif

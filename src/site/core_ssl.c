@@ -265,7 +265,8 @@ static const struct directive directives[] = {
      .example = "ssl_session_ticket_key: [new.key, old.key]",
      .help = "Files of 80 bytes (or 48), for several machines with the same tickets: the first one encrypts "
              "tickets, all of them decrypt. Without it keys are generated at start and again whenever the longest "
-             "`ssl_session_timeout` has passed; workers share them, and a reload keeps them."},
+             "`ssl_session_timeout` has passed, or at once by `sluice ctl ticket-keys rotate`; workers share them, and "
+             "a reload keeps them."},
     {.name = "ssl_session_timeout",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_DURATION,

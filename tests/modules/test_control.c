@@ -1,7 +1,6 @@
 #include "loopback.h"
 
 #include "base/limits.h"
-#include "server/worker_request.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -251,109 +250,6 @@ START_TEST(caches_are_listed_and_purged)
 }
 END_TEST
 
-static int master_end;
-static unsigned messages;           /* that the worker sent */
-static struct channel_message received; /* the last one */
-static void (*answer)(uint32_t number); /* as the master */
-
-/* After the server's code has run, the master handles the requests. */
-static void run_master(bool server_code_runs)
-{
-    while (!server_code_runs && channel_receive(master_end, &received) == 1) {
-        messages++;
-        if (answer)
-            answer(messages);
-    }
-}
-
-static void answer_level(uint32_t number)
-{
-    ck_assert_int_eq(received.kind, CHANNEL_LOG_LEVEL);
-    worker_change_log_level(&server.worker, received.index);
-    worker_requests_done(&server.worker, number);
-}
-
-static void open_master(void (*answering)(uint32_t number))
-{
-    ck_assert_int_eq(channel_open(&master_end, &server.worker.channel_fd), 0);
-    server.server_code_runs = run_master;
-    answer = answering;
-    messages = 0;
-}
-
-static void close_master(void)
-{
-    close(master_end);
-    close(server.worker.channel_fd);
-    server.worker.channel_fd = -1;
-    server.server_code_runs = NULL;
-}
-
-START_TEST(log_level_is_changed_by_the_master)
-{
-    open_server();
-    expect("GET /v1/log-level HTTP/1.0", 200, JSON,
-           "{\"log_level\": [\n  {\"level\": \"info\", \"configured\": \"notice\"}\n]}\n");
-    patch("/v1/log-level", "{\"level\": \"debug\"}", 503,
-          "the master process does not take requests (32: Broken pipe); repeat the command");
-    open_master(answer_level);
-    patch("/v1/log-level", "{\"level\": \"debug\"}", 200,
-          "{\"log_level\": [\n  {\"level\": \"debug\", \"configured\": \"notice\"}\n]}\n");
-    expect("GET /v1/log-level?format=table HTTP/1.0", 200, TABLE, "level\tconfigured\ndebug\tnotice\n");
-    patch("/v1/log-level?format=table", "{\"level\": \"emerg\"}", 200, "level\tconfigured\nemerg\tnotice\n");
-    ck_assert_int_eq(server.worker.log->level, LOG_EMERG);
-    ck_assert_uint_eq(messages, 2);
-    close_master();
-    loopback_close(&server);
-}
-END_TEST
-
-START_TEST(wrong_log_levels_are_refused)
-{
-    open_server();
-    open_master(answer_level);
-    patch("/v1/log-level", "{\"level\": \"verbose\"}", 400,
-          "the field \\\"level\\\" is one of emerg, alert, crit, error, warn, notice, info, debug\"}\n");
-    patch("/v1/log-level", "{\"level\": 7}", 400, "is one of emerg, ");
-    patch("/v1/log-level", "{}", 400, "the field \\\"level\\\" is missing");
-    patch("/v1/log-level", "", 400, "the field \\\"level\\\" is missing");
-    patch("/v1/log-level", "{\"level\": \"warn\", \"for\": 1}", 400,
-          "there is no field \\\"for\\\"; /v1/log-level takes level");
-    expect("DELETE /v1/log-level HTTP/1.0", 405, JSON, "{\"error\": \"/v1/log-level takes GET and PATCH\"}\n");
-    ck_assert_text(loopback_field(&server, "Allow"), "GET, HEAD, PATCH");
-    ck_assert_uint_eq(messages, 0);
-    close_master();
-    loopback_close(&server);
-}
-END_TEST
-
-/* The client closes its connection before the master answers. */
-START_TEST(client_that_does_not_wait_for_the_master)
-{
-    static const char body[] = "{\"level\": \"warn\"}";
-    char request[256];
-    int fd;
-
-    open_server();
-    open_master(NULL);
-    fd = loopback_connect(&server);
-    snprintf(request, sizeof(request), "PATCH /v1/log-level HTTP/1.0\r\nContent-Length: %zu\r\n\r\n%s", strlen(body),
-             body);
-    ck_assert_int_eq(send(fd, request, strlen(request), MSG_NOSIGNAL), (ssize_t)strlen(request));
-    for (unsigned i = 0; i < 1000 && messages == 0; i++)
-        loopback_turn(&server, 1);
-    ck_assert_uint_eq(messages, 1);
-    ck_assert(!list_empty(&server.worker.requests));
-    close(fd);
-    for (unsigned i = 0; i < 1000 && !list_empty(&server.worker.requests); i++)
-        loopback_turn(&server, 1);
-    ck_assert(list_empty(&server.worker.requests));
-    worker_requests_done(&server.worker, 1);
-    close_master();
-    loopback_close(&server);
-}
-END_TEST
-
 START_TEST(errors_are_json_with_a_reason)
 {
     open_server();
@@ -409,8 +305,7 @@ int main(void)
     return loopback_run("control", (const TTest *const[]){
             workers_are_listed, upstreams_are_listed, upstream_servers_are_changed, wrong_bodies_are_refused,
             bodies_are_bounded, certificates_have_days_left, configuration_has_its_age,
-            caches_are_listed_and_purged, log_level_is_changed_by_the_master, wrong_log_levels_are_refused,
-            client_that_does_not_wait_for_the_master,
+            caches_are_listed_and_purged,
             errors_are_json_with_a_reason, the_list_names_every_resource, the_api_exists_on_the_socket_only,
             a_head_request_has_no_body, NULL});
 }

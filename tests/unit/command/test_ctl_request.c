@@ -20,6 +20,18 @@ START_TEST(commands_are_found)
 }
 END_TEST
 
+/* A noun alone, and the same noun with an argument or with a verb. */
+START_TEST(nouns_may_have_several_commands)
+{
+    char error[256] = "";
+
+    ck_assert_ptr_null(ctl_find(WORDS(W("log-level")), 1, error, sizeof(error))->method);
+    ck_assert_str_eq(ctl_find(WORDS(W("log-level"), W("debug")), 2, error, sizeof(error))->method, "PATCH");
+    ck_assert_ptr_null(ctl_find(WORDS(W("ticket-keys")), 1, error, sizeof(error))->method);
+    ck_assert_str_eq(ctl_find(WORDS(W("ticket-keys"), W("rotate")), 2, error, sizeof(error))->method, "POST");
+}
+END_TEST
+
 START_TEST(unknown_commands_are_refused)
 {
     static const struct {
@@ -33,6 +45,9 @@ START_TEST(unknown_commands_are_refused)
         {{W("workers"), W("frob")}, 2, "\"workers\" has no command \"frob\""},
         {{W("upstreams"), W("frob")}, 2, "\"upstreams\" has no command \"frob\""},
         {{W("upstreams"), W("down"), W("app")}, 3, "\"upstreams down\" takes 2 arguments, found 1"},
+        {{W("log-level"), W("debug"), W("now")}, 3, "\"log-level\" takes 1 argument, found 2"},
+        {{W("ticket-keys"), W("frob")}, 2, "\"ticket-keys\" has no command \"frob\""},
+        {{W("ticket-keys"), W("rotate"), W("now")}, 3, "\"ticket-keys rotate\" takes 0 arguments, found 1"},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -124,6 +139,6 @@ END_TEST
 int main(void)
 {
     return run_tests("ctl_request", (const TTest *const[]){
-            commands_are_found, unknown_commands_are_refused, requests_have_a_json_object, responses_are_parsed,
-            incomplete_responses_are_refused, NULL});
+            commands_are_found, nouns_may_have_several_commands, unknown_commands_are_refused,
+            requests_have_a_json_object, responses_are_parsed, incomplete_responses_are_refused, NULL});
 }
