@@ -19,7 +19,7 @@ struct trailer_conf {
 };
 
 /* Wraps the response body and appends the trailer at its end. */
-struct wrapped {
+struct trailer_body {
     struct body body;
     struct body *inner;
     struct exchange *x;
@@ -98,12 +98,12 @@ static const struct directive directives[] = {
     {0},
 };
 
-static int add_all(struct wrapped *wrapped)
+static int add_all(struct trailer_body *trailing)
 {
-    const struct trailer *trailers = wrapped->conf->rows.items;
-    struct exchange *x = wrapped->x;
+    const struct trailer *trailers = trailing->conf->rows.items;
+    struct exchange *x = trailing->x;
 
-    for (size_t i = 0; i < wrapped->conf->rows.count; i++) {
+    for (size_t i = 0; i < trailing->conf->rows.count; i++) {
         struct str value = exchange_eval(x, trailers[i].value);
 
         if (!value.data)
@@ -116,44 +116,44 @@ static int add_all(struct wrapped *wrapped)
 
 static int wrapped_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
 {
-    struct wrapped *wrapped = container_of(body, struct wrapped, body);
-    int result = wrapped->inner->ops->next(wrapped->inner, accept, room, out);
+    struct trailer_body *trailing = container_of(body, struct trailer_body, body);
+    int result = trailing->inner->ops->next(trailing->inner, accept, room, out);
 
-    return result == 0 ? add_all(wrapped) : result;
+    return result == 0 ? add_all(trailing) : result;
 }
 
 static void wrapped_close(struct body *body)
 {
-    body_close(&container_of(body, struct wrapped, body)->inner);
+    body_close(&container_of(body, struct trailer_body, body)->inner);
 }
 
 static void trailer_inner_woken(void *owner)
 {
-    struct wrapped *wrapped = owner;
+    struct trailer_body *trailing = owner;
 
-    wrapped->body.wake(wrapped->body.owner);
+    trailing->body.wake(trailing->body.owner);
 }
 
-static const struct body_ops wrapped_ops = {.next = wrapped_next, .close = wrapped_close};
+static const struct body_ops trailer_body_ops = {.next = wrapped_next, .close = wrapped_close};
 
 static int add_trailer_filter(struct exchange *x, const void *conf)
 {
     const struct trailer_conf *own = conf;
-    struct wrapped *wrapped;
+    struct trailer_body *trailing;
 
     if (!x->response.body || x->response.status < 200 || x->response.status >= 300 ||
         x->request.version < HTTP_1_1 || x->request.method == METHOD_HEAD)
         return 0;
-    wrapped = arena_zalloc(&x->arena, 1, sizeof(*wrapped));
-    if (!wrapped)
+    trailing = arena_zalloc(&x->arena, 1, sizeof(*trailing));
+    if (!trailing)
         return -ENOMEM;
-    *wrapped = (struct wrapped){.body = {.ops = &wrapped_ops, .length = BODY_LENGTH_UNKNOWN},
-                                .inner = x->response.body,
-                                .x = x,
-                                .conf = own};
-    wrapped->inner->wake = trailer_inner_woken;
-    wrapped->inner->owner = wrapped;
-    x->response.body = &wrapped->body;
+    *trailing = (struct trailer_body){.body = {.ops = &trailer_body_ops, .length = BODY_LENGTH_UNKNOWN},
+                                      .inner = x->response.body,
+                                      .x = x,
+                                      .conf = own};
+    trailing->inner->wake = trailer_inner_woken;
+    trailing->inner->owner = trailing;
+    x->response.body = &trailing->body;
     return 0;
 }
 

@@ -163,7 +163,7 @@ struct gateway_request {
     const struct gateway_cache *cache; /* NULL: none */
     struct gateway_cached *cached;  /* NULL: no cache */
     struct slice_part slice;       /* for a subrequest that fetches a slice of its parent's response */
-    struct slicing *slicing;        /* the response is assembled from slices; NULL: it is not */
+    struct slice_request *slice_request; /* the response is assembled from slices; NULL: it is not */
     struct cache_update update;     /* for a subrequest that updates an entry in the background */
     enum gateway_for_head for_head;
     struct gateway_attempt *attempts, *attempt; /* all, and the newest */

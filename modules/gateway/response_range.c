@@ -11,7 +11,7 @@
 #include <errno.h>
 
 /* The complete body as it arrives: `skip` bytes are discarded and body.length bytes passed on. */
-struct ranged {
+struct range_body {
     struct body body;
     struct body *inner;
     uint64_t skip;
@@ -29,56 +29,56 @@ static void clip_chunk(struct chunk *chunk, uint64_t max)
 }
 
 /* Reads the bytes after the range, then produces the last byte of the range, even if reading them failed. */
-static int produce_last_part(struct ranged *ranged, size_t room, struct chunk *out)
+static int produce_last_part(struct range_body *selected, size_t room, struct chunk *out)
 {
     struct chunk dropped;
     int result;
 
     do
-        result = ranged->inner->ops->next(ranged->inner, CHUNK_BYTES, room, &dropped);
+        result = selected->inner->ops->next(selected->inner, CHUNK_BYTES, room, &dropped);
     while (result == 1);
     if (result == -EAGAIN)
         return result;
-    ranged->has_last = false;
-    ranged->body.length = 0;
-    *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = str_of(&ranged->last, 1)};
+    selected->has_last = false;
+    selected->body.length = 0;
+    *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = str_of(&selected->last, 1)};
     return 1;
 }
 
 /* Keeps the last byte back: after it the session would end the exchange, and reading. False: the chunk is empty now. */
-static bool hold_last(struct ranged *ranged, struct chunk *chunk)
+static bool hold_last(struct range_body *selected, struct chunk *chunk)
 {
-    if (!ranged->reads_all || chunk_length(chunk) < ranged->body.length)
+    if (!selected->reads_all || chunk_length(chunk) < selected->body.length)
         return true;
     chunk->bytes.length--;
-    ranged->last = chunk->bytes.data[chunk->bytes.length];
-    ranged->has_last = true;
+    selected->last = chunk->bytes.data[chunk->bytes.length];
+    selected->has_last = true;
     return chunk->bytes.length > 0;
 }
 
 /* Does not accept pipes, since bytes in a pipe cannot be discarded. */
 static int ranged_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
 {
-    struct ranged *ranged = container_of(body, struct ranged, body);
+    struct range_body *selected = container_of(body, struct range_body, body);
     uint64_t dropped = 0;
     int result = body->length > 0;
 
-    if (ranged->reads_all)
+    if (selected->reads_all)
         accept = CHUNK_BYTES;
-    if (ranged->has_last)
-        return produce_last_part(ranged, room, out);
+    if (selected->has_last)
+        return produce_last_part(selected, room, out);
     while (result == 1) {
-        result = ranged->inner->ops->next(ranged->inner, accept & ~(unsigned)CHUNK_PIPE, room, out);
+        result = selected->inner->ops->next(selected->inner, accept & ~(unsigned)CHUNK_PIPE, room, out);
         if (result != 1)
             return result;
-        dropped = chunk_length(out) < ranged->skip ? chunk_length(out) : ranged->skip;
-        ranged->skip -= dropped;
+        dropped = chunk_length(out) < selected->skip ? chunk_length(out) : selected->skip;
+        selected->skip -= dropped;
         chunk_advance(out, dropped);
         if (chunk_length(out) == 0)
             continue;
         clip_chunk(out, body->length);
-        if (!hold_last(ranged, out))
-            return produce_last_part(ranged, room, out);
+        if (!hold_last(selected, out))
+            return produce_last_part(selected, room, out);
         body->length -= chunk_length(out);
         break;
     }
@@ -87,30 +87,30 @@ static int ranged_next(struct body *body, unsigned accept, size_t room, struct c
 
 static void ranged_close(struct body *body)
 {
-    body_close(&container_of(body, struct ranged, body)->inner);
+    body_close(&container_of(body, struct range_body, body)->inner);
 }
 
 static void range_inner_woken(void *owner)
 {
-    struct ranged *ranged = owner;
+    struct range_body *selected = owner;
 
-    ranged->body.wake(ranged->body.owner);
+    selected->body.wake(selected->body.owner);
 }
 
 static struct body *wrap_in_range(struct exchange *x, const struct range *range, bool reads_all)
 {
     static const struct body_ops ops = {.next = ranged_next, .close = ranged_close};
-    struct ranged *ranged = arena_zalloc(&x->arena, 1, sizeof(*ranged));
+    struct range_body *selected = arena_zalloc(&x->arena, 1, sizeof(*selected));
 
-    if (!ranged)
+    if (!selected)
         return NULL;
-    *ranged = (struct ranged){.body = {.ops = &ops, .length = range->last - range->first + 1},
-                              .inner = x->response.body,
-                              .skip = range->first,
-                              .reads_all = reads_all};
-    ranged->inner->wake = range_inner_woken;
-    ranged->inner->owner = ranged;
-    return &ranged->body;
+    *selected = (struct range_body){.body = {.ops = &ops, .length = range->last - range->first + 1},
+                                    .inner = x->response.body,
+                                    .skip = range->first,
+                                    .reads_all = reads_all};
+    selected->inner->wake = range_inner_woken;
+    selected->inner->owner = selected;
+    return &selected->body;
 }
 
 static bool is_stored(const struct gateway_request *p)

@@ -11,13 +11,13 @@
 struct received_response;
 struct cache_slices;
 struct gateway_request;
-struct slicing;
+struct slice_request;
 struct stored_metadata;
 
 /* The state of a subrequest for a slice. */
 struct slice_part {
     const struct cache_slices *functions; /* NULL: not such a subrequest */
-    struct slicing *of;             /* the parent's state */
+    struct slice_request *of;       /* the parent's state */
     uint64_t index;
     bool fits;                      /* its response is the requested slice */
 };

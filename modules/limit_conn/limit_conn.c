@@ -29,7 +29,7 @@ struct zone_use {
     uint64_t key;
 };
 
-struct holding {
+struct counted_connection {
     enum limit_conn_status status;
     size_t count;
     struct zone_use uses[];
@@ -112,22 +112,22 @@ static const struct directive directives[] = {
     {0},
 };
 
-static size_t size_of_holding(const struct limit_conn_conf *own)
+static size_t size_of_counted(const struct limit_conn_conf *own)
 {
-    return sizeof(struct holding) + own->limits.count * sizeof(struct zone_use);
+    return sizeof(struct counted_connection) + own->limits.count * sizeof(struct zone_use);
 }
 
-static void leave_zones(struct holding *holding, const struct worker *worker)
+static void leave_zones(struct counted_connection *counted, const struct worker *worker)
 {
-    while (holding->count > 0) {
-        holding->count--;
-        limit_zone_leave(holding->uses[holding->count].zone, holding->uses[holding->count].key,
+    while (counted->count > 0) {
+        counted->count--;
+        limit_zone_leave(counted->uses[counted->count].zone, counted->uses[counted->count].key,
                          worker_slot(worker));
     }
 }
 
 /* Returns false if the key is at its limit. An empty key is not limited. */
-static bool enter_zone(struct holding *holding, const struct limit_conn_row *row, struct str text,
+static bool enter_zone(struct counted_connection *counted, const struct limit_conn_row *row, struct str text,
                        const struct worker *worker)
 {
     uint64_t key = table_hash_long(text);
@@ -136,19 +136,19 @@ static bool enter_zone(struct holding *holding, const struct limit_conn_row *row
         return true;
     if (!limit_zone_enter(row->use.zone->zone, key, worker_slot(worker), row->max))
         return false;
-    holding->uses[holding->count++] = (struct zone_use){row->use.zone->zone, key};
+    counted->uses[counted->count++] = (struct zone_use){row->use.zone->zone, key};
     return true;
 }
 
 #define LIMIT_MESSAGE "limiting connections%s by zone \"" STR_FMT "\""
 
-static enum outcome reject_request(struct exchange *x, const struct limit_conn_conf *own, struct holding *holding,
-                                   const struct limit_conn_row *row)
+static enum outcome reject_request(struct exchange *x, const struct limit_conn_conf *own,
+                                   struct counted_connection *counted, const struct limit_conn_row *row)
 {
     exchange_log_error(x, limit_level(own->rejection.log_level), LIMIT_MESSAGE,
                        own->rejection.dry_run ? ", dry run" : "", STR_ARG(row->use.name));
-    leave_zones(holding, exchange_worker(x));
-    holding->status = own->rejection.dry_run ? REJECTED_DRY_RUN : REJECTED;
+    leave_zones(counted, exchange_worker(x));
+    counted->status = own->rejection.dry_run ? REJECTED_DRY_RUN : REJECTED;
     return own->rejection.dry_run ? OUTCOME_DECLINED : exchange_error_response(x, (int)own->rejection.status);
 }
 
@@ -156,30 +156,30 @@ static enum outcome limit_conn_handler(struct exchange *x, const void *conf, voi
 {
     const struct limit_conn_conf *own = conf;
     const struct limit_conn_row *rows = own->limits.items;
-    struct holding *holding;
+    struct counted_connection *counted;
 
     if (exchange_is_subrequest(x) || exchange_state_found(x, &module_limit_conn))
         return OUTCOME_DECLINED;
-    holding = exchange_state(x, &module_limit_conn, size_of_holding(own));
-    if (!holding)
+    counted = exchange_state(x, &module_limit_conn, size_of_counted(own));
+    if (!counted)
         return exchange_error_response(x, 500);
     for (size_t i = 0; i < own->limits.count; i++) {
         struct str text = exchange_eval(x, rows[i].use.zone->key);
 
         if (!text.data)
             return exchange_error_response(x, 500);
-        if (!enter_zone(holding, &rows[i], text, exchange_worker(x)))
-            return reject_request(x, own, holding, &rows[i]);
+        if (!enter_zone(counted, &rows[i], text, exchange_worker(x)))
+            return reject_request(x, own, counted, &rows[i]);
     }
     return OUTCOME_DECLINED;
 }
 
 static void limit_conn_finish(struct exchange *x, const void *conf)
 {
-    struct holding *holding = exchange_state_found(x, &module_limit_conn);
+    struct counted_connection *counted = exchange_state_found(x, &module_limit_conn);
 
-    if (holding)
-        leave_zones(holding, exchange_worker(x));
+    if (counted)
+        leave_zones(counted, exchange_worker(x));
 }
 
 /* limit_conn_handler for a connection of `stream`. */
@@ -187,23 +187,23 @@ static int limit_conn_connected(struct stream *stream, const void *conf, void *s
 {
     const struct limit_conn_conf *own = conf;
     const struct limit_conn_row *rows = own->limits.items;
-    struct holding *holding;
+    struct counted_connection *counted;
 
     if (own->limits.count == 0)
         return 0;
-    holding = stream_state(stream, &module_limit_conn, size_of_holding(own));
-    if (!holding)
+    counted = stream_state(stream, &module_limit_conn, size_of_counted(own));
+    if (!counted)
         return 500;
     for (size_t i = 0; i < own->limits.count; i++) {
         struct str text = stream_eval(stream, rows[i].use.zone->key);
 
         if (!text.data)
             return 500;
-        if (enter_zone(holding, &rows[i], text, stream_worker(stream)))
+        if (enter_zone(counted, &rows[i], text, stream_worker(stream)))
             continue;
         stream_report(stream, limit_level(own->rejection.log_level), LIMIT_MESSAGE,
                       own->rejection.dry_run ? ", dry run" : "", STR_ARG(rows[i].use.name));
-        leave_zones(holding, stream_worker(stream));
+        leave_zones(counted, stream_worker(stream));
         return own->rejection.dry_run ? 0 : 503;
     }
     return 0;
@@ -211,10 +211,10 @@ static int limit_conn_connected(struct stream *stream, const void *conf, void *s
 
 static void limit_conn_ended(struct stream *stream, const void *conf)
 {
-    struct holding *holding = stream_state_found(stream, &module_limit_conn);
+    struct counted_connection *counted = stream_state_found(stream, &module_limit_conn);
 
-    if (holding)
-        leave_zones(holding, stream_worker(stream));
+    if (counted)
+        leave_zones(counted, stream_worker(stream));
 }
 
 static const struct stream_part stream_part = {.connected = limit_conn_connected, .ended = limit_conn_ended};
@@ -230,9 +230,9 @@ static struct str get_limit_conn_status(const void *subject, struct str paramete
 {
     static const char *const names[] = {
         [PASSED] = "PASSED", [REJECTED] = "REJECTED", [REJECTED_DRY_RUN] = "REJECTED_DRY_RUN"};
-    const struct holding *holding = exchange_state_found(subject, &module_limit_conn);
+    const struct counted_connection *counted = exchange_state_found(subject, &module_limit_conn);
 
-    return holding ? str_from(names[holding->status]) : (struct str){NULL, 0};
+    return counted ? str_from(names[counted->status]) : (struct str){NULL, 0};
 }
 
 static const struct variable variables[] = {{"limit_conn_status", false, get_limit_conn_status, .type = "text",

@@ -25,7 +25,7 @@ struct limit_req_conf {
 
 enum limit_req_status { PASSED, DELAYED, REJECTED, DELAYED_DRY_RUN, REJECTED_DRY_RUN };
 
-struct limiting {
+struct limited_request {
     struct exchange *x;
     enum limit_req_status status;
     struct op timer; /* runs while the request is delayed; x is held */
@@ -202,8 +202,8 @@ static void uncount_request(const struct limit_req_conf *own, const uint64_t *ke
 
 static void delay_done(struct op *op, int result)
 {
-    struct limiting *limiting = container_of(op, struct limiting, timer);
-    struct exchange *x = limiting->x;
+    struct limited_request *limited = container_of(op, struct limited_request, timer);
+    struct exchange *x = limited->x;
 
     if (!x->cancelled && result != -ECANCELED) { /* other errors (-ENOMEM): the timer could not be set */
         exchange_end_with_client(x, false);
@@ -212,52 +212,52 @@ static void delay_done(struct op *op, int result)
     exchange_release(x);
 }
 
-static enum outcome limit_outcome(struct exchange *x, const struct limit_req_conf *own, struct limiting *limiting,
+static enum outcome limit_outcome(struct exchange *x, const struct limit_req_conf *own, struct limited_request *limited,
                                   const struct result *result)
 {
     if (result->rejecting) {
-        limiting->status = own->rejection.dry_run ? REJECTED_DRY_RUN : REJECTED;
+        limited->status = own->rejection.dry_run ? REJECTED_DRY_RUN : REJECTED;
         log_limit(x, own, "limiting requests", 0, result->rejecting_level, result->rejecting->use.name);
         return own->rejection.dry_run ? OUTCOME_DECLINED
                                     : reject_request(x, own, result->rejecting, result->rejecting_level);
     }
     if (!result->slowest)
         return OUTCOME_DECLINED;
-    limiting->status = own->rejection.dry_run ? DELAYED_DRY_RUN : DELAYED;
+    limited->status = own->rejection.dry_run ? DELAYED_DRY_RUN : DELAYED;
     log_limit(x, own, "delaying request", 1, result->wait_level, result->slowest->use.name);
     if (own->rejection.dry_run)
         return OUTCOME_DECLINED;
     exchange_hold(x);
     exchange_end_with_client(x, true); /* a disconnect of the client ends the delay */
-    limiting->timer.done = delay_done;
-    worker_timer(exchange_worker(x), &limiting->timer, result->wait_ms);
+    limited->timer.done = delay_done;
+    worker_timer(exchange_worker(x), &limited->timer, result->wait_ms);
     return OUTCOME_PENDING;
 }
 
 static enum outcome limit_req_handler(struct exchange *x, const void *conf, void *state)
 {
     const struct limit_req_conf *own = conf;
-    struct limiting *limiting;
+    struct limited_request *limited;
     struct result result = {0};
     uint64_t *keys;
 
     if (exchange_is_subrequest(x) || exchange_state_found(x, &module_limit_req))
         return OUTCOME_DECLINED;
-    limiting = exchange_state(x, &module_limit_req, sizeof(*limiting));
+    limited = exchange_state(x, &module_limit_req, sizeof(*limited));
     keys = arena_zalloc(&x->arena, own->limits.count, sizeof(*keys));
-    if (!limiting || !keys || count_request(x, own, keys, &result) < 0)
+    if (!limited || !keys || count_request(x, own, keys, &result) < 0)
         return exchange_error_response(x, 500);
-    limiting->x = x;
+    limited->x = x;
     if (result.rejecting)
         uncount_request(own, keys);
-    return limit_outcome(x, own, limiting, &result);
+    return limit_outcome(x, own, limited, &result);
 }
 
 static void limit_req_cancel(struct exchange *x, void *state)
 {
-    struct limiting *limiting = exchange_state_found(x, &module_limit_req);
+    struct limited_request *limited = exchange_state_found(x, &module_limit_req);
 
-    worker_cancel(exchange_worker(x), &limiting->timer);
+    worker_cancel(exchange_worker(x), &limited->timer);
 }
 
 static bool limit_req_idle(const void *conf)
@@ -276,9 +276,9 @@ static struct str get_limit_req_status(const void *subject, struct str parameter
         [DELAYED_DRY_RUN] = "DELAYED_DRY_RUN",
         [REJECTED_DRY_RUN] = "REJECTED_DRY_RUN",
     };
-    const struct limiting *limiting = exchange_state_found(subject, &module_limit_req);
+    const struct limited_request *limited = exchange_state_found(subject, &module_limit_req);
 
-    return limiting ? str_from(names[limiting->status]) : (struct str){NULL, 0};
+    return limited ? str_from(names[limited->status]) : (struct str){NULL, 0};
 }
 
 static const struct variable variables[] = {{"limit_req_status", false, get_limit_req_status, .type = "text",

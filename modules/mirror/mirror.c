@@ -16,7 +16,7 @@ struct mirror_uri {
     const struct template *text; /* NULL: off */
 };
 
-struct mirroring {
+struct mirror_state {
     bool done;
 };
 
@@ -138,12 +138,12 @@ static bool has_mirrors(const struct mirror_conf *conf)
 static enum outcome mirror_handler(struct exchange *x, const void *conf, void *state)
 {
     const struct mirror_conf *own = conf;
-    struct mirroring *mirroring = exchange_state(x, &module_mirror, sizeof(*mirroring));
+    struct mirror_state *mirrored = exchange_state(x, &module_mirror, sizeof(*mirrored));
     int error;
 
-    if (!mirroring || mirroring->done || exchange_is_subrequest(x) || !has_mirrors(own))
+    if (!mirrored || mirrored->done || exchange_is_subrequest(x) || !has_mirrors(own))
         return OUTCOME_DECLINED;
-    mirroring->done = true; /* once per request, regardless of internal redirects */
+    mirrored->done = true; /* once per request, regardless of internal redirects */
     if (!own->bodies || x->request.content_length == 0) {
         start_all(x, own, false);
         return OUTCOME_DECLINED;

@@ -24,7 +24,7 @@ enum link_status { NOT_CHECKED, CHECKING, INVALID, EXPIRED, VALID };
  * A URL is verified once per configuration, and the result applies after internal redirects: the signature covers
  * the original URL.
  */
-struct linking {
+struct link_check {
     const struct template *link, *text; /* the templates of `status` */
     enum link_status status;
 };
@@ -160,19 +160,19 @@ static enum link_status check_time(struct exchange *x, struct str time)
 
 static enum link_status verify_link(struct exchange *x, const struct secure_link_conf *own)
 {
-    struct linking *linking = exchange_state(x, &module_secure_link, sizeof(*linking));
+    struct link_check *check = exchange_state(x, &module_secure_link, sizeof(*check));
     struct str sum, time;
 
-    if (!linking)
+    if (!check)
         return INVALID;
-    if (linking->link == own->link && linking->text == text_of(own) && linking->status != NOT_CHECKED)
-        return linking->status == CHECKING ? INVALID : linking->status; /* the text contains $secure_link */
-    *linking = (struct linking){own->link, text_of(own), CHECKING};
+    if (check->link == own->link && check->text == text_of(own) && check->status != NOT_CHECKED)
+        return check->status == CHECKING ? INVALID : check->status; /* the text contains $secure_link */
+    *check = (struct link_check){own->link, text_of(own), CHECKING};
     if (!split_link(x, own, &sum, &time) || !text_of(own) || !hash_matches(x, own, sum))
-        linking->status = INVALID;
+        check->status = INVALID;
     else
-        linking->status = check_time(x, time);
-    return linking->status;
+        check->status = check_time(x, time);
+    return check->status;
 }
 
 static enum outcome secure_link_handler(struct exchange *x, const void *conf, void *state)

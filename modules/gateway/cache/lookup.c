@@ -283,7 +283,7 @@ void cached_end(struct gateway_request *p)
 
     if (!cached)
         return;
-    if (p->slicing)
+    if (p->slice_request)
         p->conf->cache.slices->end(p);
     cache_lookup_cancel(&cached->lookup);
     cache_waiter_cancel(&cached->waiter);

@@ -13,18 +13,18 @@
 
 struct slice_body {
     struct body body;
-    struct slicing *slicing;
+    struct slice_request *request;
     uint64_t at, left;
 };
 
-static uint64_t size_of(const struct slicing *s)
+static uint64_t size_of(const struct slice_request *s)
 {
     return s->p->conf->cache.slice;
 }
 
 static struct str slice_key(const struct gateway_request *child)
 {
-    const struct slicing *s = child->slice.of;
+    const struct slice_request *s = child->slice.of;
 
     if (!s->known)
         return STR("");
@@ -32,7 +32,7 @@ static struct str slice_key(const struct gateway_request *child)
                         (unsigned long long)s->metadata.stored.salt, (unsigned long long)child->slice.index);
 }
 
-static void unlock_metadata(struct slicing *s)
+static void unlock_metadata(struct slice_request *s)
 {
     if (s->fill_lock)
         cache_store_fill_unlock(cached_of(s->p)->store, &s->origin.hash, s->fill_lock);
@@ -40,7 +40,7 @@ static void unlock_metadata(struct slicing *s)
 }
 
 /* Releases the subrequest. One that has no response yet continues detached. */
-static void release_child(struct slicing *s)
+static void release_child(struct slice_request *s)
 {
     struct exchange *child = s->child;
     bool had_response = s->has_response;
@@ -54,7 +54,7 @@ static void release_child(struct slicing *s)
 static enum outcome slice_fetch(struct gateway_request *p);
 static void child_responded(struct exchange *child, void *owner);
 
-static int request_slice(struct slicing *s, uint64_t index)
+static int request_slice(struct slice_request *s, uint64_t index)
 {
     struct gateway_request *p;
     int error;
@@ -86,7 +86,7 @@ static void child_body_woken(void *owner)
 /* Trims the chunk to the wanted bytes. False: none are left. */
 static bool trim_chunk(struct slice_body *own, struct chunk *chunk)
 {
-    struct slicing *s = own->slicing;
+    struct slice_request *s = own->request;
     uint64_t skipped = u64_sub_sat(own->at, s->at), length = chunk_length(chunk);
 
     s->at += length;
@@ -114,7 +114,7 @@ static bool has_piece(const struct exchange *child)
 /* As `next`, from the body of the subrequest; 2: no bytes, continue with the next chunk or slice. */
 static int next_piece(struct slice_body *own, unsigned accept, size_t room, struct chunk *out)
 {
-    struct slicing *s = own->slicing;
+    struct slice_request *s = own->request;
     struct body *body = s->child->response.body;
     uint64_t end = slice_range(&(struct slice_part){.of = s, .index = s->index}).last + 1;
     int result;
@@ -137,7 +137,7 @@ static int next_piece(struct slice_body *own, unsigned accept, size_t room, stru
 static int slice_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
 {
     struct slice_body *own = container_of(body, struct slice_body, body);
-    struct slicing *s = own->slicing;
+    struct slice_request *s = own->request;
     int result = 2;
 
     while (result == 2 && own->left > 0) {
@@ -161,7 +161,7 @@ static int slice_next(struct body *body, unsigned accept, size_t room, struct ch
 static void slice_closed(struct body *body)
 {
     struct slice_body *own = container_of(body, struct slice_body, body);
-    struct slicing *s = own->slicing;
+    struct slice_request *s = own->request;
 
     if (s->waiting == own)
         s->waiting = NULL;
@@ -176,11 +176,11 @@ static struct body *slice_span(struct arena *arena, void *resource, uint64_t at,
     if (!own)
         return NULL;
     *own = (struct slice_body){
-        .body = {.ops = &ops, .length = length}, .slicing = resource, .at = at, .left = length};
+        .body = {.ops = &ops, .length = length}, .request = resource, .at = at, .left = length};
     return &own->body;
 }
 
-static enum outcome respond_slices(struct slicing *s)
+static enum outcome respond_slices(struct slice_request *s)
 {
     struct gateway_request *p = s->p;
     struct headers *fields = &p->x->response.headers;
@@ -206,7 +206,7 @@ static enum outcome respond_slices(struct slicing *s)
 }
 
 /* Sets `first` to the slice of the first requested byte; 0 if that byte is unknown. */
-static void find_first(struct slicing *s)
+static void find_first(struct slice_request *s)
 {
     struct str value = headers_value(&s->p->x->request.headers, STR("Range"));
     uint64_t at;
@@ -219,7 +219,7 @@ static void find_first(struct slicing *s)
 }
 
 /* Continues without slices. If nothing is stored, a range may be requested unchanged. */
-static enum outcome fetch_whole(struct slicing *s)
+static enum outcome fetch_whole(struct slice_request *s)
 {
     s->plain = true;
     cached_of(s->p)->sliced = false;
@@ -233,7 +233,7 @@ static enum outcome fetch_whole(struct slicing *s)
 static int whole_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
 {
     struct slice_body *own = container_of(body, struct slice_body, body);
-    struct body *inner = own->slicing->child->response.body;
+    struct body *inner = own->request->child->response.body;
 
     inner->wake = child_body_woken;
     inner->owner = own;
@@ -242,10 +242,10 @@ static int whole_next(struct body *body, unsigned accept, size_t room, struct ch
 
 static void whole_closed(struct body *body)
 {
-    release_child(container_of(body, struct slice_body, body)->slicing);
+    release_child(container_of(body, struct slice_body, body)->request);
 }
 
-static int pass_on(struct slicing *s)
+static int pass_on(struct slice_request *s)
 {
     static const struct body_ops ops = {.next = whole_next, .close = whole_closed};
     struct response *from = &s->child->response, *to = &s->p->x->response;
@@ -256,13 +256,13 @@ static int pass_on(struct slicing *s)
     if (!own || headers_copy(&to->headers, arena, &from->headers) < 0)
         return -ENOMEM;
     own->body = (struct body){.ops = &ops, .length = from->body->length};
-    own->slicing = s;
+    own->request = s;
     to->status = from->status;
     to->body = &own->body;
     return 0;
 }
 
-static enum outcome use_child_response(struct slicing *s)
+static enum outcome use_child_response(struct slice_request *s)
 {
     struct exchange *x = s->p->x;
     int status = s->child->response.status;
@@ -296,7 +296,7 @@ static enum outcome use_child_response(struct slicing *s)
 
 static void child_responded(struct exchange *child, void *owner)
 {
-    struct slicing *s = owner;
+    struct slice_request *s = owner;
     struct slice_body *waiting = s->waiting;
 
     if (child != s->child) {
@@ -312,7 +312,7 @@ static void child_responded(struct exchange *child, void *owner)
 }
 
 /* Parses the metadata of an entry into this arena. False: malformed, or for another slice size. */
-static bool read_metadata(struct slicing *s, const struct stored_response *stored)
+static bool read_metadata(struct slice_request *s, const struct stored_response *stored)
 {
     struct str place = headers_value(&stored->headers, STR("Content-Range"));
     struct str size = str_cut(&place, '/');
@@ -325,7 +325,7 @@ static bool read_metadata(struct slicing *s, const struct stored_response *store
     return slice_copy_fields(s, &stored->headers) == 0;
 }
 
-static enum outcome use_stored_metadata(struct slicing *s, struct cache_entry *entry)
+static enum outcome use_stored_metadata(struct slice_request *s, struct cache_entry *entry)
 {
     struct cached *cached = cached_of(s->p);
     const struct stored_response *stored =
@@ -352,12 +352,12 @@ static enum outcome use_stored_metadata(struct slicing *s, struct cache_entry *e
 
 static void metadata_lookup_done(struct cache_lookup *lookup, struct cache_entry *entry)
 {
-    struct slicing *s = container_of(lookup, struct slicing, lookup);
+    struct slice_request *s = container_of(lookup, struct slice_request, lookup);
 
     cached_slices_looked_up(s->p, use_stored_metadata(s, entry));
 }
 
-static enum outcome find_metadata(struct slicing *s)
+static enum outcome find_metadata(struct slice_request *s)
 {
     struct cache_entry *entry;
     bool pending;
@@ -369,11 +369,11 @@ static enum outcome find_metadata(struct slicing *s)
 
 static enum outcome slice_begin(struct gateway_request *p)
 {
-    struct slicing *s = arena_zalloc(&p->x->arena, 1, sizeof(*s));
+    struct slice_request *s = arena_zalloc(&p->x->arena, 1, sizeof(*s));
 
     if (!s)
         return exchange_error_response(p->x, 500);
-    p->slicing = s;
+    p->slice_request = s;
     s->p = p;
     s->key = cached_metadata_key(p, cached_of(p)->primary);
     if (!s->key.data)
@@ -385,7 +385,7 @@ static enum outcome slice_begin(struct gateway_request *p)
 
 static void lock_wait_done(struct cache_waiter *waiter, bool late)
 {
-    struct slicing *s = container_of(waiter, struct slicing, waiter);
+    struct slice_request *s = container_of(waiter, struct slice_request, waiter);
 
     s->waited = true;
     if (late)
@@ -396,7 +396,7 @@ static void lock_wait_done(struct cache_waiter *waiter, bool late)
 static enum outcome slice_fetch(struct gateway_request *p)
 {
     const struct gateway_cache_conf *conf = &p->conf->cache;
-    struct slicing *s = p->slicing;
+    struct slice_request *s = p->slice_request;
     struct cache_store *store = cached_of(p)->store;
 
     if (conf->lock && !s->fill_lock)
@@ -414,7 +414,7 @@ static enum outcome slice_fetch(struct gateway_request *p)
 
 static void slice_end(struct gateway_request *p)
 {
-    struct slicing *s = p->slicing;
+    struct slice_request *s = p->slice_request;
 
     if (!s)
         return;
@@ -428,7 +428,7 @@ static void slice_end(struct gateway_request *p)
 
 static void slice_failed(struct gateway_request *child, unsigned reason)
 {
-    struct slicing *s = child->slice.of;
+    struct slice_request *s = child->slice.of;
 
     s->serve_stale = cached_may_serve_stale(cached_of(s->p), s->stale, reason);
 }

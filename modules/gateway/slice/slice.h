@@ -27,7 +27,7 @@ struct slice_metadata {
 };
 
 /* The state of one exchange that is answered from slices. In its arena. */
-struct slicing {
+struct slice_request {
     struct gateway_request *p;
     struct str key;                 /* of the metadata */
     struct cache_lookup lookup;
@@ -54,7 +54,7 @@ struct slicing {
  * slice_metadata.c: copies the fields of the complete representation into s->stored, without those of a slice. 0 or
  * -ENOMEM.
  */
-MUST_CHECK int slice_copy_fields(struct slicing *s, const struct headers *from);
+MUST_CHECK int slice_copy_fields(struct slice_request *s, const struct headers *from);
 /* See struct cache_slices. */
 struct range slice_range(const struct slice_part *slice);
 MUST_CHECK int slice_response_head(struct gateway_request *child, struct received_response *received, struct stored_metadata *metadata);

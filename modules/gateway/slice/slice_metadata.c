@@ -22,7 +22,7 @@ struct range slice_range(const struct slice_part *slice)
     return (struct range){first, last};
 }
 
-int slice_copy_fields(struct slicing *s, const struct headers *from)
+int slice_copy_fields(struct slice_request *s, const struct headers *from)
 {
     struct slice_metadata *metadata = &s->metadata;
     struct arena *arena = &s->p->x->arena;
@@ -75,13 +75,13 @@ static bool same_version(const struct headers *a, const struct headers *b)
 }
 
 /* True if stale metadata equals the new one: it and its slices remain valid. */
-static bool metadata_still_matches(const struct slicing *s, const struct headers *headers, uint64_t total)
+static bool metadata_still_matches(const struct slice_request *s, const struct headers *headers, uint64_t total)
 {
     return s->stale && s->metadata.total == total && same_version(&s->metadata.headers, headers);
 }
 
 /* Stores the metadata. The slice of `owner` is delayed until it is stored. 0 or -ENOMEM. */
-static int store_metadata(struct slicing *s, bool renewed, struct cached *owner)
+static int store_metadata(struct slice_request *s, bool renewed, struct cached *owner)
 {
     struct arena *arena = &s->p->x->arena;
     struct cache_store *store = cached_of(s->p)->store;
@@ -116,7 +116,7 @@ static int store_metadata(struct slicing *s, bool renewed, struct cached *owner)
 static int update_metadata(struct gateway_request *child, struct received_response *received,
                         struct stored_metadata *metadata, uint64_t total)
 {
-    struct slicing *s = child->slice.of;
+    struct slice_request *s = child->slice.of;
     uint64_t salt = s->metadata.stored.salt;
     struct headers fields = {0};
     bool renewed;
@@ -147,7 +147,7 @@ static int update_metadata(struct gateway_request *child, struct received_respon
 /* Aborts the response, because the version has changed, and removes the metadata: the next request sets it again. */
 static void version_changed(struct gateway_request *child)
 {
-    struct slicing *s = child->slice.of;
+    struct slice_request *s = child->slice.of;
 
     s->error = -EPROTO;
     (void)cache_store_remove(cached_of(s->p)->store, s->key);
@@ -161,7 +161,7 @@ static void version_changed(struct gateway_request *child)
 int slice_response_head(struct gateway_request *child, struct received_response *received,
                         struct stored_metadata *metadata)
 {
-    struct slicing *s = child->slice.of;
+    struct slice_request *s = child->slice.of;
     uint64_t total;
     bool piece = is_piece(child, &total);
     int result;
