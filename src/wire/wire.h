@@ -21,7 +21,7 @@ struct output_block;
 struct wire_unread;
 struct wire_proxy_header;
 
-/* The way the bytes of a response were sent: $tls_path. */
+/* How the bytes of a response were sent: $tls_path. */
 enum wire_path {
     PATH_NONE,
     PATH_PLAIN,
@@ -59,7 +59,7 @@ const char *wire_reason_name(unsigned reason);
 struct tls_resumption;
 
 struct wire_counters {
-    uint64_t bytes[PATH_COUNT];     /* sent this way; those of a span are counted when sent or sealed */
+    uint64_t bytes[PATH_COUNT];     /* sent by this path; those of a span are counted when sent or sealed */
     uint64_t transfers[PATH_COUNT];
     uint64_t promotions;
     uint64_t declines[WIRE_REASONS]; /* responses not encrypted by the kernel, by reason */
@@ -157,8 +157,8 @@ enum wire_sealing {
     SEALING_KERNEL,                 /* kTLS */
 };
 
-/* The way a file span is sent where the socket takes plaintext: plain connections and kernel TLS. */
-enum span_way {
+/* How a file span is sent where the socket takes plaintext: plain connections and kernel TLS. */
+enum span_method {
     SPAN_DIRECT,                    /* sendfile; splice for pipes */
     SPAN_COPIED,                    /* read into a block */
     SPAN_MAPPED,                    /* a part of a longer run: sent from the mapped file, together with the bytes around it */
@@ -199,7 +199,7 @@ struct wire {
     uint8_t end;                    /* enum wire_close_reason, in WIRE_CLOSING */
     uint8_t ktls_failure;           /* enum ktls_reason: enabling kTLS failed, and is not tried again */
     bool promoting;                 /* the span waits for an empty queue, then for the kernel */
-    uint8_t span_way;               /* enum span_way */
+    uint8_t span_method;            /* enum span_method */
     uint8_t gather_doublings;       /* LIMIT_GATHER_FIRST, doubled this often, is what may be gathered */
     bool small_send_buffer;         /* SEALING_KERNEL: the send buffer holds few segments */
     bool receiving;                 /* wire_receive is pending */

@@ -24,7 +24,7 @@ static bool is_in_last_page(const struct wire *wire, uint64_t run)
     return (uint64_t)wire->span.file.at + chunk_length(&wire->span) > (end - 1) / page * page;
 }
 
-static enum span_way choose_way_of_part(struct wire *wire, uint64_t run)
+static enum span_method choose_method_of_part(struct wire *wire, uint64_t run)
 {
     struct file_view **view = &wire_transfer_of(wire, &wire->span)->view;
     int64_t at = wire->span.file.at;
@@ -49,7 +49,7 @@ static void release_view_of_run(struct wire *wire, uint64_t length)
         file_view_release(wire->shared, view);
 }
 
-enum span_way wire_span_choose_way(struct wire *wire, uint64_t whole)
+enum span_method wire_span_choose_method(struct wire *wire, uint64_t whole)
 {
     uint64_t length = chunk_length(&wire->span);
 
@@ -58,7 +58,7 @@ enum span_way wire_span_choose_way(struct wire *wire, uint64_t whole)
     if (wire->span.kind != CHUNK_FILE || length >= LIMIT_COPIED_SPAN)
         return SPAN_DIRECT;
     if (wire->span.file.run >= length)
-        return takes_plaintext(wire) ? choose_way_of_part(wire, wire->span.file.run) : SPAN_DIRECT;
+        return takes_plaintext(wire) ? choose_method_of_part(wire, wire->span.file.run) : SPAN_DIRECT;
     return whole < LIMIT_COPIED_SPAN ? SPAN_COPIED : SPAN_DIRECT;
 }
 

@@ -74,7 +74,7 @@ bool wire_may_splice(const struct wire *wire)
 
 static enum wire_path path_of_span(const struct wire *wire)
 {
-    bool by_pages = wire_span_is_direct(wire) || wire->span_way == SPAN_MAPPED;
+    bool by_pages = wire_span_is_direct(wire) || wire->span_method == SPAN_MAPPED;
 
     return by_pages ? wire_path_of_span(wire) : wire_path_of_bytes(wire);
 }
@@ -85,7 +85,7 @@ static void account_span(struct wire *wire, unsigned reason)
     uint64_t length = chunk_length(&wire->span);
 
     wire_account(wire_transfer_of(wire, &wire->span), path_of_span(wire), reason, length,
-                 wire->span_way == SPAN_COPIED ? length : transfer_length(wire));
+                 wire->span_method == SPAN_COPIED ? length : transfer_length(wire));
 }
 
 void wire_choose_sealing(struct wire *wire)
@@ -93,10 +93,10 @@ void wire_choose_sealing(struct wire *wire)
     unsigned reason = wire_ktls_reason(wire, transfer_length(wire));
 
     wire->promoting = reason == KTLS_OK && wire->sealing == SEALING_USER;
-    wire->span_way = SPAN_DIRECT;
+    wire->span_method = SPAN_DIRECT;
     if (wire->promoting)
         return;
-    wire->span_way = (uint8_t)wire_span_choose_way(wire, transfer_length(wire));
+    wire->span_method = (uint8_t)wire_span_choose_method(wire, transfer_length(wire));
     account_span(wire, reason);
 }
 

@@ -102,8 +102,8 @@ extern const struct tls_output wire_tls_output;
 
 /* True if the span is sent by sendfile or splice: the socket takes plaintext, and the span is not short. */
 bool wire_span_is_direct(const struct wire *wire);
-/* The way of the span just given, which belongs to a transfer of `whole` bytes. Maps its file if necessary. */
-enum span_way wire_span_choose_way(struct wire *wire, uint64_t whole);
+/* Chooses how to send the span just given, which belongs to a transfer of `whole` bytes. Maps its file if necessary. */
+enum span_method wire_span_choose_method(struct wire *wire, uint64_t whole);
 /* SPAN_MAPPED: adds the span to the last block, and counts it. 0 or -errno. */
 MUST_CHECK int wire_span_gather(struct wire *wire);
 /* The next step after wire_span_fill. */

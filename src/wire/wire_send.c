@@ -59,7 +59,7 @@ int wire_send(struct wire *wire, const struct chunk *chunk)
             return 0;
         wire->span = *chunk;
         wire_choose_sealing(wire);
-        if (wire->span_way == SPAN_MAPPED)
+        if (wire->span_method == SPAN_MAPPED)
             return wire_span_gather(wire);
         if (!wire->promoting && !wire_span_is_direct(wire))
             wire_fill(wire);

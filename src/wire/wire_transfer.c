@@ -81,7 +81,7 @@ enum wire_path wire_path_of_span(const struct wire *wire)
 {
     bool kernel = wire->sealing == SEALING_KERNEL;
 
-    if (wire->span_way == SPAN_MAPPED)
+    if (wire->span_method == SPAN_MAPPED)
         return kernel ? PATH_KTLS_MAPPED : PATH_PLAIN_MAPPED;
     if (wire->span.kind == CHUNK_PIPE)
         return kernel ? PATH_KTLS_SPLICE : PATH_PLAIN_SPLICE;
