@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct serving {
+struct serve {
     struct serve_settings settings;
     char directory[PATH_MAX], certificate[PATH_MAX], key[PATH_MAX], name[HOST_NAME_MAX + 1];
 };
@@ -127,13 +127,13 @@ static void print_user(const char *directory)
         printf("User nobody has no permission to enter %s: chmod o+x it, or run this as its owner.\n", directory);
 }
 
-static void print_urls(const struct serving *serving)
+static void print_urls(const struct serve *serve)
 {
-    const struct serve_settings *settings = &serving->settings;
+    const struct serve_settings *settings = &serve->settings;
     const char *scheme = settings->plain ? "http" : "https";
 
     printf("%s is served at\n  %s://localhost:%u/\n  %s://127.0.0.1:%u/\n",
-           settings->plain ? "The documentation" : serving->directory, scheme, settings->port, scheme, settings->port);
+           settings->plain ? "The documentation" : serve->directory, scheme, settings->port, scheme, settings->port);
     if (settings->ip6)
         printf("  %s://[::1]:%u/\n", scheme, settings->port);
     if (settings->open)
@@ -143,39 +143,39 @@ static void print_urls(const struct serving *serving)
 
 static void print_ready(void *owner, const struct ktls_support *ktls)
 {
-    const struct serving *serving = owner;
-    const struct serve_settings *settings = &serving->settings;
+    const struct serve *serve = owner;
+    const struct serve_settings *settings = &serve->settings;
     char text[512];
 
-    print_urls(serving);
+    print_urls(serve);
     if (!settings->plain)
         printf(STR_FMT "\n", STR_ARG(ktls_describe(ktls, text, sizeof(text))));
     if (!settings->plain && !settings->certificate)
         printf("The certificate is self-signed: browsers show a warning, curl needs -k. ");
     printf("Ctrl-C ends it.\n");
     if (geteuid() == 0)
-        print_user(serving->directory);
+        print_user(serve->directory);
     fflush(stdout);
 }
 
-static int find_directory(struct serving *serving, const char *directory)
+static int find_directory(struct serve *serve, const char *directory)
 {
     struct stat status;
 
-    if (!realpath(directory, serving->directory)) {
+    if (!realpath(directory, serve->directory)) {
         error_log_print(LOG_EMERG, "cannot serve \"%s\" (%d: %s)", directory, errno, strerror(errno));
         return -EINVAL;
     }
-    if (stat(serving->directory, &status) < 0 || !S_ISDIR(status.st_mode)) {
+    if (stat(serve->directory, &status) < 0 || !S_ISDIR(status.st_mode)) {
         error_log_print(LOG_EMERG, "cannot serve \"%s\": it is not a directory", directory);
         return -ENOTDIR;
     }
     return 0;
 }
 
-static int choose_port(struct serving *serving, unsigned requested)
+static int choose_port(struct serve *serve, unsigned requested)
 {
-    struct serve_settings *settings = &serving->settings;
+    struct serve_settings *settings = &serve->settings;
     unsigned first = settings->plain ? DOCS_PORT : SERVE_PORT;
 
     settings->port = serve_find_port(requested ? requested : first, requested ? 1 : SERVE_PORT_TRIES, settings->open,
@@ -214,7 +214,7 @@ static int find_file(const char *given, char into[PATH_MAX], const char **out_pa
     return 0;
 }
 
-static int find_certificate(struct serving *serving, const struct options *options)
+static int find_certificate(struct serve *serve, const struct options *options)
 {
     int error;
 
@@ -222,20 +222,20 @@ static int find_certificate(struct serving *serving, const struct options *optio
         error_log_print(LOG_EMERG, "--key FILE requires --cert FILE");
         return -EINVAL;
     }
-    error = find_file(options->certificate, serving->certificate, &serving->settings.certificate);
-    return error < 0 ? error : find_file(options->key, serving->key, &serving->settings.key);
+    error = find_file(options->certificate, serve->certificate, &serve->settings.certificate);
+    return error < 0 ? error : find_file(options->key, serve->key, &serve->settings.key);
 }
 
 /* Uses the host name only if it is valid in a certificate: letters, digits, dashes and dots. */
-static void find_name(struct serving *serving)
+static void find_name(struct serve *serve)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.";
-    char *name = serving->name;
+    char *name = serve->name;
 
-    if (!serving->settings.open || gethostname(name, sizeof(serving->name) - 1) < 0)
+    if (!serve->settings.open || gethostname(name, sizeof(serve->name) - 1) < 0)
         return;
     if (*name && strspn(name, allowed) == strlen(name) && strcmp(name, "localhost") != 0)
-        serving->settings.name = name;
+        serve->settings.name = name;
 }
 
 /* Loads a generated configuration, and prints its diagnostics. */
@@ -255,14 +255,14 @@ static struct configuration *load_text(struct str text, const char *prefix)
     return configuration;
 }
 
-static int run(struct serving *serving)
+static int run(struct serve *serve)
 {
     struct master_args args = {
-        .run_worker = command_worker, .ready = print_ready, .owner = serving, .no_pid_file = true};
+        .run_worker = command_worker, .ready = print_ready, .owner = serve, .no_pid_file = true};
     struct buffer text = {0};
 
-    if (serve_configuration(&serving->settings, &text) == 0)
-        args.configuration = load_text(buffer_str(&text), serving->directory);
+    if (serve_configuration(&serve->settings, &text) == 0)
+        args.configuration = load_text(buffer_str(&text), serve->directory);
     buffer_finish(&text);
     return args.configuration ? master_run(&args) : EXIT_FAILURE;
 }
@@ -277,21 +277,21 @@ int serve_text(struct str text, const char *prefix)
 
 int command_serve(const struct options *options)
 {
-    struct serving serving = {
+    struct serve serve = {
         .settings = {.spa = options->spa, .autoindex = options->autoindex, .open = options->open_to_network}};
 
-    find_name(&serving);
-    if (find_directory(&serving, options->directory ? options->directory : ".") < 0 ||
-        find_certificate(&serving, options) < 0 || choose_port(&serving, options->port) < 0)
+    find_name(&serve);
+    if (find_directory(&serve, options->directory ? options->directory : ".") < 0 ||
+        find_certificate(&serve, options) < 0 || choose_port(&serve, options->port) < 0)
         return EXIT_FAILURE;
-    return run(&serving);
+    return run(&serve);
 }
 
 int serve_plain(const char *directory, unsigned port)
 {
-    struct serving serving = {.settings = {.plain = true}};
+    struct serve serve = {.settings = {.plain = true}};
 
-    if (find_directory(&serving, directory) < 0 || choose_port(&serving, port) < 0)
+    if (find_directory(&serve, directory) < 0 || choose_port(&serve, port) < 0)
         return EXIT_FAILURE;
-    return run(&serving);
+    return run(&serve);
 }

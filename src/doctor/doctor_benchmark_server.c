@@ -28,27 +28,27 @@
 enum { BACKLOG = 64, POLL_MS = 20, FIRST_PASSED = 3 };
 
 /* The file that is served: this program. Split into its directory and its name. */
-struct served {
+struct program_file {
     char path[PATH_MAX];
     const char *directory, *name;
 };
 
 /* Its name is part of a template and of YAML. Returns 0 or -errno. */
-static int find_served(struct served *served)
+static int find_program(struct program_file *program)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-";
-    ssize_t length = readlink("/proc/self/exe", served->path, sizeof(served->path) - 1);
+    ssize_t length = readlink("/proc/self/exe", program->path, sizeof(program->path) - 1);
     char *slash;
 
     if (length < 0)
         return -errno;
-    served->path[length] = '\0';
-    slash = strrchr(served->path, '/');
+    program->path[length] = '\0';
+    slash = strrchr(program->path, '/');
     if (!slash || slash[strspn(slash + 1, plain) + 1] != '\0')
         return -EINVAL;
     *slash = '\0';
-    served->directory = slash == served->path ? "/" : served->path;
-    served->name = slash + 1;
+    program->directory = slash == program->path ? "/" : program->path;
+    program->name = slash + 1;
     return 0;
 }
 
@@ -136,7 +136,7 @@ static int pass_sockets(const int fds[BENCHMARK_PATHS])
 }
 
 /* The child process. */
-static int run_server(const struct benchmark_server *server, const struct served *served,
+static int run_server(const struct benchmark_server *server, const struct program_file *program,
                       const int fds[BENCHMARK_PATHS], pid_t parent)
 {
     struct buffer text = {0};
@@ -145,8 +145,8 @@ static int run_server(const struct benchmark_server *server, const struct served
     /* The signal of a parent that has ended before is lost. */
     if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || getppid() != parent || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
         return EXIT_FAILURE;
-    if (write_configuration(server, served->name, &text) == 0 && pass_sockets(fds) == 0)
-        status = serve_text(buffer_str(&text), served->directory);
+    if (write_configuration(server, program->name, &text) == 0 && pass_sockets(fds) == 0)
+        status = serve_text(buffer_str(&text), program->directory);
     buffer_finish(&text);
     return status;
 }
@@ -155,7 +155,8 @@ static int run_server(const struct benchmark_server *server, const struct served
  * The signals that the parent handles have their default action in the child, and wait until then: a handler of the
  * parent would lose them there.
  */
-static int fork_server(struct benchmark_server *server, const struct served *served, const int fds[BENCHMARK_PATHS])
+static int fork_server(struct benchmark_server *server, const struct program_file *program,
+                       const int fds[BENCHMARK_PATHS])
 {
     static const int reset[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
     pid_t parent = getpid();
@@ -173,15 +174,15 @@ static int fork_server(struct benchmark_server *server, const struct served *ser
     }
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (server->master == 0)
-        _exit(run_server(server, served, fds, parent));
+        _exit(run_server(server, program, fds, parent));
     return error;
 }
 
 int benchmark_server_start(struct benchmark_server *server, bool ktls, char *fault, size_t fault_size)
 {
     int fds[BENCHMARK_PATHS] = {-1, -1, -1};
-    struct served served;
-    int error = find_served(&served);
+    struct program_file program;
+    int error = find_program(&program);
 
     *server = (struct benchmark_server){.master = -1};
     if (error < 0) {
@@ -196,7 +197,7 @@ int benchmark_server_start(struct benchmark_server *server, bool ktls, char *fau
         error = fds[path] < 0 ? fds[path] : 0;
     }
     if (error == 0)
-        error = fork_server(server, &served, fds);
+        error = fork_server(server, &program, fds);
     if (error < 0)
         snprintf(fault, fault_size, "its server could not be started: %s", strerror(-error));
     for (unsigned path = 0; path < BENCHMARK_PATHS; path++) {

@@ -38,14 +38,14 @@ static void wait_for(const struct top_monitor *monitor)
 static int print_text(const struct top_monitor *monitor, struct buffer *out)
 {
     struct top_screen *screen = calloc(1, sizeof(*screen));
-    struct top_scene scene = {.monitor = monitor};
+    struct top_content content = {.monitor = monitor};
     int error = screen ? 0 : -ENOMEM;
     struct clock now;
 
     clock_read(&now);
-    scene.wall_s = clock_wall_s(&now);
+    content.wall_s = clock_wall_s(&now);
     if (screen)
-        top_screen_compose(screen, &scene, TEXT_COLUMNS, LIMIT_TOP_ROWS);
+        top_screen_compose(screen, &content, TEXT_COLUMNS, LIMIT_TOP_ROWS);
     for (unsigned i = 0; error == 0 && i < screen->used; i++)
         error = buffer_printf(out, "%s\n", screen->lines[i].text);
     free(screen);

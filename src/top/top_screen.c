@@ -9,18 +9,18 @@
 
 #define KEYS_ROW 1 /* lines kept for the keys or a fault */
 
-static void add_title(struct top_screen *screen, const struct top_scene *scene)
+static void add_title(struct top_screen *screen, const struct top_content *content)
 {
-    const struct top_sample *now = top_monitor_sample(scene->monitor);
+    const struct top_sample *now = top_monitor_sample(content->monitor);
     char url[LIMIT_TOP_COLUMNS], version[32], uptime[32] = "";
 
-    top_escape(str_from(scene->monitor->server->url.text), url, screen->columns > 60 ? screen->columns - 44 : 17);
+    top_escape(str_from(content->monitor->server->url.text), url, screen->columns > 60 ? screen->columns - 44 : 17);
     if (!now) {
         top_screen_add(screen, TOP_TITLE, "sluice  %s", url);
         return;
     }
     top_escape(now->version, version, 12);
-    top_uptime(now->started_s <= (uint64_t)scene->wall_s ? scene->wall_s - (int64_t)now->started_s : -1, uptime);
+    top_uptime(now->started_s <= (uint64_t)content->wall_s ? content->wall_s - (int64_t)now->started_s : -1, uptime);
     top_screen_add(screen, TOP_TITLE, "sluice %s  %s  up %s  workers %s", version, url, uptime,
                    top_count((double)now->workers).text);
 }
@@ -96,48 +96,48 @@ static void add_help(struct top_screen *screen)
 }
 
 /* The last line of the terminal. */
-static void add_keys(struct top_screen *screen, const struct top_scene *scene)
+static void add_keys(struct top_screen *screen, const struct top_content *content)
 {
     char fault[LIMIT_TOP_COLUMNS];
 
-    top_escape(str_from(scene->monitor->fault), fault, sizeof(fault));
+    top_escape(str_from(content->monitor->fault), fault, sizeof(fault));
     if (fault[0])
         top_screen_add(screen, TOP_FAULT, "%s", fault);
     else
-        top_screen_add(screen, TOP_HEADING, "q quit   s sort: %s   h help", top_sort_name(scene->sort));
+        top_screen_add(screen, TOP_HEADING, "q quit   s sort: %s   h help", top_sort_name(content->sort));
 }
 
-static void add_values(struct top_screen *screen, const struct top_scene *scene)
+static void add_values(struct top_screen *screen, const struct top_content *content)
 {
-    const struct top_sample *now = top_monitor_sample(scene->monitor);
-    const struct top_rates *rates = &scene->monitor->rates;
+    const struct top_sample *now = top_monitor_sample(content->monitor);
+    const struct top_rates *rates = &content->monitor->rates;
 
     add_totals(screen, rates);
     add_connections(screen, now, rates);
     add_handshakes(screen, rates);
     add_latency(screen, rates);
     top_screen_add(screen, TOP_NORMAL, "%s", rates->restarted ? "The server has restarted." : "");
-    if (scene->help)
+    if (content->help)
         add_help(screen);
     else
-        top_tables_add(screen, now, rates, scene->sort);
+        top_tables_add(screen, now, rates, content->sort);
 }
 
-void top_screen_compose(struct top_screen *screen, const struct top_scene *scene, unsigned columns, unsigned rows)
+void top_screen_compose(struct top_screen *screen, const struct top_content *content, unsigned columns, unsigned rows)
 {
     screen->columns = columns < LIMIT_TOP_COLUMNS ? columns : LIMIT_TOP_COLUMNS;
     screen->used = 0;
     rows = rows < LIMIT_TOP_ROWS ? rows : LIMIT_TOP_ROWS;
-    screen->rows = scene->interactive && rows > KEYS_ROW ? rows - KEYS_ROW : rows;
-    add_title(screen, scene);
-    if (scene->monitor->readings == 2)
-        add_values(screen, scene);
-    else if (scene->help)
+    screen->rows = content->interactive && rows > KEYS_ROW ? rows - KEYS_ROW : rows;
+    add_title(screen, content);
+    if (content->monitor->readings == 2)
+        add_values(screen, content);
+    else if (content->help)
         add_help(screen);
-    if (!scene->interactive)
+    if (!content->interactive)
         return;
     while (screen->used < screen->rows)
         top_screen_add(screen, TOP_NORMAL, "%s", "");
     screen->rows = rows;
-    add_keys(screen, scene);
+    add_keys(screen, content);
 }

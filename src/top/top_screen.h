@@ -8,7 +8,7 @@
 #include "top/top_tables.h"
 
 /* What is shown. */
-struct top_scene {
+struct top_content {
     const struct top_monitor *monitor;
     int64_t wall_s;                 /* for the time since the start of the server */
     enum top_sort sort;
@@ -17,6 +17,6 @@ struct top_scene {
 };
 
 /* Fills the lines of a terminal of this size; larger ones are used in part. Further lines are left out. */
-void top_screen_compose(struct top_screen *screen, const struct top_scene *scene, unsigned columns, unsigned rows);
+void top_screen_compose(struct top_screen *screen, const struct top_content *content, unsigned columns, unsigned rows);
 
 #endif

@@ -44,11 +44,12 @@ static void choose_styles(struct view *view)
 static void draw(struct view *view)
 {
     struct clock now;
-    struct top_scene scene = {.monitor = &view->monitor, .sort = view->sort, .help = view->help, .interactive = true};
+    struct top_content content = {
+        .monitor = &view->monitor, .sort = view->sort, .help = view->help, .interactive = true};
 
     clock_read(&now);
-    scene.wall_s = clock_wall_s(&now);
-    top_screen_compose(&view->screen, &scene, COLS > 0 ? (unsigned)COLS : 0, LINES > 0 ? (unsigned)LINES : 0);
+    content.wall_s = clock_wall_s(&now);
+    top_screen_compose(&view->screen, &content, COLS > 0 ? (unsigned)COLS : 0, LINES > 0 ? (unsigned)LINES : 0);
     erase();
     for (unsigned i = 0; i < view->screen.used; i++) {
         const struct top_line *line = &view->screen.lines[i];

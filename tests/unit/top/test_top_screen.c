@@ -45,13 +45,13 @@ static void load(const char *first, const char *second)
 
 static void compose(enum top_sort sort, unsigned columns, unsigned rows, bool help)
 {
-    const struct top_scene scene = {.monitor = &bed.monitor,
-                                    .wall_s = 1061,
-                                    .sort = sort,
-                                    .help = help,
-                                    .interactive = true};
+    const struct top_content content = {.monitor = &bed.monitor,
+                                        .wall_s = 1061,
+                                        .sort = sort,
+                                        .help = help,
+                                        .interactive = true};
 
-    top_screen_compose(&bed.screen, &scene, columns, rows);
+    top_screen_compose(&bed.screen, &content, columns, rows);
 }
 
 static void is_line(unsigned i, const char *text)
