@@ -57,7 +57,7 @@ def failed_recently(path, text):
 
 
 def prepare(build, requirements=REQUIREMENTS, name='venv', retry=False):
-    """Returns the directory of the environment, or None. `again` repeats an installation that failed recently."""
+    """Returns the directory of the environment, or None. `retry` repeats an installation that failed recently."""
     folder = os.path.join(build, name)
     stamp, failed, text = os.path.join(folder, 'installed'), os.path.join(build, f'{name}.failed'), stamp_text(requirements)
     with open(os.path.join(build, f'{name}.lock'), 'w', encoding='utf-8') as lock:

@@ -439,7 +439,7 @@ class Targets(unittest.TestCase):
 
 class Handshakes(unittest.TestCase):
     def rows(self, ours, alone=(0.1, 0.1), keepalive=(0.02, 0.02)):
-        """`user` of a reading is half of its `cpu`."""
+        """The rows of the table: user time is half of the CPU time."""
         scenario, sluice = scenarios.module_of('handshake'), model.Setup('sluice', 'user', 'epoll')
         found = [outcome(sluice, *keepalive, load=scenario.KEEPALIVE), outcome(model.Setup(model.OPENSSL), *alone, load=scenario.LOADS['full']),
                  outcome(sluice, *ours, load=scenario.LOADS['full'])]

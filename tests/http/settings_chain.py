@@ -86,7 +86,7 @@ class Actors(Upstream):
 
     @staticmethod
     def answer(peer, status, body=b'', fields=''):
-        peer.send(f'HTTP/1.1 {status} Said\r\n{fields}Content-Type: text/plain\r\nContent-Length: {len(body)}\r\n\r\n'.encode() + body)
+        peer.send(f'HTTP/1.1 {status} Status\r\n{fields}Content-Type: text/plain\r\nContent-Length: {len(body)}\r\n\r\n'.encode() + body)
         return True
 
     def last_handler(self, peer, status):

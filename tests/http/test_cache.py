@@ -237,7 +237,7 @@ def served(launch, loop, transport, new_directory, upstream, sites):
 
 @pytest.fixture
 def is_stored(served, sites, loop, transport):
-    """is_kept(body) -> whether a completely stored file begins with `body`."""
+    """is_stored(body) -> whether a completely stored file begins with `body`."""
     def look(body):
         for folder, _, names in os.walk(sites[loop, transport][1]):
             for name in names:

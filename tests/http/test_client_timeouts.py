@@ -95,7 +95,7 @@ def widen_slowly(served, transport, increment, seconds):
 
 
 def test_client_min_rate_closes_only_slower_clients(servers):
-    sides = [(served, way) for served in servers for way in ('plain', 'user')]
+    sides = [(served, transport) for served in servers for transport in ('plain', 'user')]
     with concurrent.futures.ThreadPoolExecutor(6 * len(sides)) as pool:
         refused = [pool.submit(send_slowly, *side, '/to', LONG) for side in sides]
         allowed = [pool.submit(send_slowly, *side, '/any/', LONG) for side in sides]

@@ -20,7 +20,7 @@ from kit import nginx as nginx_kit, site as site_kit  # noqa: E402
 FIRST = int(os.environ.get('SLUICE_DIFFERENTIAL_SEED', '1'))
 SECONDS = float(os.environ.get('SLUICE_DIFFERENTIAL_SECONDS', '0'))
 SEEDS = 50      # about a minute
-TOLD = 5        # number of differences that are reduced and printed
+PRINTED = 5        # number of differences that are reduced and printed
 
 
 @pytest.fixture(scope='module')
@@ -62,6 +62,6 @@ def test_nginx_and_imported_configuration_agree(pairs):
         for difference in batch.differences:
             found.setdefault(difference.signature(), (difference, prelude))
     print(f'{sites} sites, {compared} requests compared, {len(found)} kinds of difference')
-    described = [pairs.describe(pairs.shrink(difference, prelude), prelude) for difference, prelude in list(found.values())[:TOLD]]
+    described = [pairs.describe(pairs.shrink(difference, prelude), prelude) for difference, prelude in list(found.values())[:PRINTED]]
     assert not found, f'{len(found)} kinds of difference\n' + '\n\n'.join(described)
     assert compared > sites, 'nearly all sites were left out'

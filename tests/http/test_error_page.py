@@ -104,5 +104,5 @@ def test_large_error_page_is_sent_by_the_chosen_path(launch, loop, transport, si
     with open(os.path.join(site, '1048576.bin'), 'rb') as stream:
         assert page.status == 404 and page.body == stream.read()
     row = served.server.access_for(f'/nowhere/{transport}')[-1]
-    way = 'mapped' if http1.PROTOCOL == 'http2' else 'sendfile'
-    assert row['tls_path'] == {'plain': f'plain-{way}', 'user': 'user', 'ktls': f'ktls-{way}'}[transport], row
+    method = 'mapped' if http1.PROTOCOL == 'http2' else 'sendfile'
+    assert row['tls_path'] == {'plain': f'plain-{method}', 'user': 'user', 'ktls': f'ktls-{method}'}[transport], row

@@ -122,15 +122,15 @@ def test_curl_gets_decoded_bodies(served, folder, target):
             assert stream.read() == TEXT, options
 
 
-@pytest.mark.parametrize('way', ['up', 'direct', 'cached'])
+@pytest.mark.parametrize('location', ['up', 'direct', 'cached'])
 @pytest.mark.parametrize('target', BROKEN)
-def test_invalid_gzip_is_detectable(served, way, target):
+def test_invalid_gzip_is_detectable(served, location, target):
     """The client must be able to detect an invalid response, even if parts of it can be decoded."""
     client = served.connect()
     with pytest.raises((EOFError, OSError)):
-        client.get(f'/{way}/{target}')
+        client.get(f'/{location}/{target}')
     client.close()
-    done = subprocess.run(['curl', '-sSk', '-o', '/dev/null', served.url(f'/{way}/{target}')], check=False, capture_output=True)
+    done = subprocess.run(['curl', '-sSk', '-o', '/dev/null', served.url(f'/{location}/{target}')], check=False, capture_output=True)
     assert done.returncode != 0
     client = served.connect()
     assert client.get('/page.html').body == TEXT
@@ -182,9 +182,9 @@ def test_error_responses_and_empty_bodies(client):
     assert response.status == 200 and response.body == b''
 
 
-@pytest.mark.parametrize('way', ['up', 'direct'])
-def test_server_sent_events_are_flushed(client, upstream, way):
-    client.send(f'GET /{way}/flushed HTTP/1.1\r\nHost: localhost\r\n\r\n')
+@pytest.mark.parametrize('location', ['up', 'direct'])
+def test_server_sent_events_are_flushed(client, upstream, location):
+    client.send(f'GET /{location}/flushed HTTP/1.1\r\nHost: localhost\r\n\r\n')
     assert 'content-encoding' not in client.head().headers
     plain = b''
     for number in range(5):

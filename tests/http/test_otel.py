@@ -25,7 +25,7 @@ def closes(peer):
 
 def fails(peer):
     peer.read_body()
-    peer.send('HTTP/1.1 404 Said\r\nContent-Length: 0\r\n\r\n')
+    peer.send('HTTP/1.1 404 Status\r\nContent-Length: 0\r\n\r\n')
     return True
 
 

@@ -46,7 +46,7 @@ def refuse_first(stream, event):
 
 
 def go_away(stream, event):
-    """The first connection ends: GOAWAY without this stream."""
+    """On the first connection: GOAWAY with a last stream before this one."""
     upstream = stream.peer.upstream
     if event != 'head' or upstream.gone:
         return stream.respond(200, [], b'other') if event == 'end' else None
@@ -56,7 +56,7 @@ def go_away(stream, event):
 
 
 def respond_later(stream, event):
-    """Responds when `release` is set, to all that wait."""
+    """Adds the stream to `waiting`; the test responds later."""
     if event == 'end':
         stream.peer.upstream.waiting.append(stream)
 

@@ -96,7 +96,7 @@ def readme_block(language):
 
 
 def covered(expected, tree):
-    """Whether `tree` has everything in `wanted`; further keys are permitted, and a list of one item equals that item."""
+    """Whether `tree` has everything in `expected`; further keys are permitted, and a list of one item equals that item."""
     if isinstance(expected, dict):
         return isinstance(tree, dict) and all(key in tree and covered(value, tree[key]) for key, value in expected.items())
     if isinstance(expected, list):

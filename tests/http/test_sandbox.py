@@ -171,7 +171,7 @@ def test_worker_is_replaced_after_a_denied_call(forbidden, loop):
 
 @ROOT
 def test_seccomp_off_permits_the_same_calls(forbidden, loop):
-    """The test above would pass with a module that does nothing: without the sandbox, the calls have results."""
+    """Without the sandbox the calls have results: this shows that the test module makes them."""
     server = forbidden(loop, sandbox='off', user='root')
     worker = server.workers()
     for call in ('clone', 'io_uring_setup', 'mmap', 'kill', 'setuid', 'socket', 'netlink', 'listen'):
@@ -285,7 +285,7 @@ def test_a_root_that_is_a_link_can_be_switched(start, tmp_path, loop):
 @SECCOMP
 @LANDLOCK
 def test_by_default_all_parts_are_applied(forbidden, loop):
-    """One line of the log names them, and a worker cannot do these things."""
+    """The log has one line with all parts, and each part denies its actions to a worker."""
     server = forbidden(loop, worker_processes=2)
     wait_for(lambda: len(server.workers()) == 2, 'both workers')
     assert len(re.findall(r'sandbox: capabilities, no_dump, landlock \(version \d+, \d+ paths, [^)]*\), seccomp \(\d+ calls\)\n', server.errors())) == 1

@@ -199,8 +199,8 @@ def test_subrequest_retains_settings_of_the_parent(launch, loop, transport, gate
         request.close()
 
 
-# ways to the second location: (directives of the first location, the body that arrives there)
-WAYS = {
+# redirects to the second location: (directives of the first location, the body that arrives there)
+REDIRECTS = {
     'try_files': ({'try_files': '/no-such-file @second'}, BODY),
     'error_page': ({'return': 503, 'error_page': '503 = @second'}, BODY),
     'error_page by path': ({'return': 503, 'error_page': '503 = /second/'}, b''),
@@ -232,11 +232,11 @@ def redirecting_upstream():
     assert not made.faults
 
 
-@pytest.mark.parametrize('way', sorted(WAYS))
-def test_settings_change_by_each_redirect(launch, loop, transport, gates, redirecting_upstream, way):
+@pytest.mark.parametrize('redirect', sorted(REDIRECTS))
+def test_settings_change_by_each_redirect(launch, loop, transport, gates, redirecting_upstream, redirect):
     to = {'echo': f'http://127.0.0.1:{gates.port}', 'accel': f'http://127.0.0.1:{redirecting_upstream.port}'}
     small = {'client_body_buffer_size': '1k', 'proxy_pass': to['echo']}
-    directives, body = WAYS[way]
+    directives, body = REDIRECTS[redirect]
     served = launch(loop, transport, server={'location': {
         '= /one.txt': {}, '/first/': block_with_upstreams(directives, to), '@second': small, '/second/': small}})
     for coding in ('length', 'chunked'):
@@ -246,7 +246,7 @@ def test_settings_change_by_each_redirect(launch, loop, transport, gates, redire
         answer = request.client.read()
         assert answer.status == 200 and answer.body == body, (coding, answer)
         # The connection ends if the unread rest of the body is too long to be discarded.
-        assert way == 'error_page by path' or request.client.get('/one.txt').body == b'one\n'
+        assert redirect == 'error_page by path' or request.client.get('/one.txt').body == b'one\n'
         request.close()
 
 

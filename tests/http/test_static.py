@@ -237,24 +237,24 @@ def test_disable_symlinks_refuses_links(launch, loop, mode, inside, outside):
 
 
 @pytest.mark.parametrize('mode', ['on', 'if_not_owner'])
-@pytest.mark.parametrize('start, status', [(None, 403), ('$document_root', 200), ('{base}', 403), ('{base}/way-{mode}', 200),
-                                           ('{base}/way-{mode}/', 200), ('{base}/way', 403), ('/elsewhere', 403)])
+@pytest.mark.parametrize('start, status', [(None, 403), ('$document_root', 200), ('{base}', 403), ('{base}/link-{mode}', 200),
+                                           ('{base}/link-{mode}/', 200), ('{base}/link', 403), ('/elsewhere', 403)])
 def test_disable_symlinks_checks_directories_of_the_root(launch, loop, base, mode, start, status):
     """Every directory of the path is checked, as in nginx, or only those after from= if the path begins with it."""
     if mode == 'if_not_owner' and os.geteuid() != 0:
-        pytest.skip('only root gives files away')
-    away = base / f'way-{mode}'
-    if not away.is_symlink():
+        pytest.skip('only root can change the owner of a file')
+    root_link = base / f'link-{mode}'
+    if not root_link.is_symlink():
         (base / f'real-{mode}').mkdir()
         (base / f'real-{mode}' / 'file.txt').write_text('here')
         (base / f'real-{mode}' / 'link').symlink_to('file.txt')
         (base / f'real-{mode}').chmod(0o755)
-        away.symlink_to(f'real-{mode}')
+        root_link.symlink_to(f'real-{mode}')
         if mode == 'if_not_owner':
-            os.lchown(away, 65534, 65534)
+            os.lchown(root_link, 65534, 65534)
             os.lchown(base / f'real-{mode}' / 'link', 65534, 65534)
     options = mode if start is None else f'{mode} from={start.format(base=base, mode=mode)}'
-    client = launch(loop, 'plain', server={'root': str(away), 'disable_symlinks': options}).connect()
+    client = launch(loop, 'plain', server={'root': str(root_link), 'disable_symlinks': options}).connect()
     assert client.get('/file.txt').status == status
     assert client.get('/link').status == 403
 
@@ -267,19 +267,19 @@ def test_disable_symlinks_from_below_alias(launch, loop, new_directory):
         folder.chmod(0o755)
     (top / 'real' / 'sub' / 'file.txt').write_text('here')
     (top / 'real' / 'sub' / 'link.txt').symlink_to('file.txt')
-    (top / 'way').symlink_to('real')
-    way = f'{top}/way'
+    (top / 'link').symlink_to('real')
+    link = f'{top}/link'
     client = launch(loop, 'plain', server={'location': {
-        '/a/': {'alias': f'{way}/', 'disable_symlinks': f'on from={way}/sub'},
-        '/b/': {'root': f'{way}/', 'rewrite': '^/b(/.*) $1 break', 'disable_symlinks': f'on from={way}/sub/'},
-        '~ ^/c/(.*)$': {'alias': f'{way}/$1', 'disable_symlinks': f'on from={way}/sub'},
-        '/d/': {'alias': f'{way}/', 'disable_symlinks': f'on from={way}/su'},
-        '= /whole': {'alias': f'{way}/sub/link.txt', 'disable_symlinks': f'on from={way}/sub/link.txt'},
-        '= /slash': {'alias': f'{way}/sub/link.txt', 'disable_symlinks': f'on from={way}/sub/link.txt/'},
-        '/way': {'alias': way, 'disable_symlinks': 'on from=$document_root'}}}).connect()
+        '/a/': {'alias': f'{link}/', 'disable_symlinks': f'on from={link}/sub'},
+        '/b/': {'root': f'{link}/', 'rewrite': '^/b(/.*) $1 break', 'disable_symlinks': f'on from={link}/sub/'},
+        '~ ^/c/(.*)$': {'alias': f'{link}/$1', 'disable_symlinks': f'on from={link}/sub'},
+        '/d/': {'alias': f'{link}/', 'disable_symlinks': f'on from={link}/su'},
+        '= /whole': {'alias': f'{link}/sub/link.txt', 'disable_symlinks': f'on from={link}/sub/link.txt'},
+        '= /slash': {'alias': f'{link}/sub/link.txt', 'disable_symlinks': f'on from={link}/sub/link.txt/'},
+        '/link': {'alias': link, 'disable_symlinks': 'on from=$document_root'}}}).connect()
     for target, status in (('/a/sub/file.txt', 200), ('/a/sub/link.txt', 403), ('/b/sub/file.txt', 200), ('/b/sub/link.txt', 403),
                            ('/c/sub/file.txt', 200), ('/c/sub/link.txt', 403), ('/d/sub/file.txt', 403), ('/whole', 200), ('/slash', 403),
-                           ('/way', 301), ('/way/sub/file.txt', 200), ('/way/sub/link.txt', 403)):
+                           ('/link', 301), ('/link/sub/file.txt', 200), ('/link/sub/link.txt', 403)):
         assert client.get(target).status == status, target
 
 

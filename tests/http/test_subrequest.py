@@ -18,15 +18,15 @@ class Gate:
 def responds_with(status, fields='', body=''):
     def respond(peer):
         peer.read_body()
-        peer.send(f'HTTP/1.1 {status} Said\r\n{fields}Content-Length: {len(body)}\r\n\r\n{body}')
+        peer.send(f'HTTP/1.1 {status} Status\r\n{fields}Content-Length: {len(body)}\r\n\r\n{body}')
         return True
     return respond
 
 
 def by_query(peer):
-    """For /auth/by_query?200, responds with the status in the query, which the client chose."""
+    """Responds to /auth/by_query?200 with the status in the query."""
     peer.read_body()
-    peer.send(f'HTTP/1.1 {peer.request.target.split("?")[1]} Said\r\nWWW-Authenticate: Basic realm="one"\r\n'
+    peer.send(f'HTTP/1.1 {peer.request.target.split("?")[1]} Status\r\nWWW-Authenticate: Basic realm="one"\r\n'
               'WWW-Authenticate: Bearer\r\nX-User: ann\r\nContent-Length: 4\r\n\r\nbody')
     return True
 
@@ -34,14 +34,14 @@ def by_query(peer):
 def waits(peer):
     peer.read_body()
     Gate.event.wait(30)
-    peer.send('HTTP/1.1 200 Said\r\nContent-Length: 0\r\n\r\n')
+    peer.send('HTTP/1.1 200 Status\r\nContent-Length: 0\r\n\r\n')
     return True
 
 
 def drip(peer):
     """Sends the header section at once, and the body when the gate opens."""
     peer.read_body()
-    peer.send('HTTP/1.1 200 Said\r\nContent-Length: 4\r\n\r\n')
+    peer.send('HTTP/1.1 200 Status\r\nContent-Length: 4\r\n\r\n')
     Gate.event.wait(30)
     peer.send('last')
     return True

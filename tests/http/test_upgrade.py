@@ -73,7 +73,7 @@ class Upgraded(server_kit.Server):
         return done.returncode, done.stderr
 
     def usr2(self):
-        """The manual way: returns the pids of the old and the new master, which both serve."""
+        """Upgrades by USR2, without QUIT to the old master. Returns the pids of the old and the new master, which both serve."""
         old = self.pid()
         os.kill(old, signal.SIGUSR2)
         new = wait_for(lambda: self.pid() if self.pid() != old else 0, 'the pid file of the new master')
@@ -170,7 +170,7 @@ class Load:
 
 
 def replace_binary(server, text):
-    """Installs another program in the way of package managers: rename(2)."""
+    """Installs another program by rename(2), as package managers do."""
     beside = server.binary.with_suffix('.new')
     if text is None:
         beside.symlink_to(server.original)

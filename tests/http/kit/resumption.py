@@ -9,7 +9,7 @@ VERSIONS = ['-tls1_2', '-tls1_3']
 
 
 def fetch_with_session(port, version, session_in=None, session_out=None, name='localhost', target='/', more=()):
-    """Sends one request on a new connection, with the session in the file `given`, and saves the new session in `kept`. Returns (resumed,
+    """Sends one request on a new connection, with the session in the file `session_in`, and saves the new session in `session_out`. Returns (resumed,
     output)."""
     words = ['openssl', 's_client', '-connect', f'127.0.0.1:{port}', '-servername', name, version, '-ign_eof', *more]
     words += ['-sess_in', str(session_in)] if session_in else []
@@ -24,7 +24,7 @@ def fetch_with_session(port, version, session_in=None, session_out=None, name='l
 
 @contextlib.contextmanager
 def server_starter(certificate, folder, loop, body):
-    """start(*blocks, workers=2, main=None) -> a running server with a virtual server for each block, all on its `port`."""
+    """Yields start(*blocks, workers=2, main=None) -> a running server with a virtual server for each block, all on its `port`."""
     running = []
 
     def start(*blocks, workers=2, main=None):

@@ -72,7 +72,7 @@ START_TEST(format_is_bounded)
 }
 END_TEST
 
-struct door {
+struct listening {
     struct log_limit accept_failures;
     struct loop loop;
     struct listener listener;
@@ -85,102 +85,102 @@ struct door {
 
 static void connection_accepted(void *owner, struct listener *listener, int fd, const struct sockaddr_storage *peer)
 {
-    struct door *door = owner;
+    struct listening *listening = owner;
 
-    ck_assert_int_eq(peer->ss_family, door->address.socket.ss_family);
-    ck_assert_int_lt(door->accepted, 64);
-    door->fds[door->accepted++] = fd;
-    if (door->accepted == door->pause_at)
+    ck_assert_int_eq(peer->ss_family, listening->address.socket.ss_family);
+    ck_assert_int_lt(listening->accepted, 64);
+    listening->fds[listening->accepted++] = fd;
+    if (listening->accepted == listening->pause_at)
         listener_pause(listener);
 }
 
 static void listener_stopped(void *owner, struct listener *listener)
 {
-    ((struct door *)owner)->stopped++;
+    ((struct listening *)owner)->stopped++;
 }
 
 /* Opens a listener on a port that the kernel chooses. */
-static bool listening_open(struct door *door, int index)
+static bool listening_open(struct listening *listening, int index)
 {
-    struct sockaddr_in *v4 = (struct sockaddr_in *)&door->address.socket;
+    struct sockaddr_in *v4 = (struct sockaddr_in *)&listening->address.socket;
 
-    memset(door, 0, sizeof(*door));
-    if (!open_loop(&door->loop, index))
+    memset(listening, 0, sizeof(*listening));
+    if (!open_loop(&listening->loop, index))
         return false;
     v4->sin_family = AF_INET;
     v4->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    door->address.length = sizeof(door->address.socket);
-    door->listener.fd = listener_open(&door->address, 128);
-    ck_assert_int_ge(door->listener.fd, 0);
-    getsockname(door->listener.fd, (struct sockaddr *)&door->address.socket, &door->address.length);
-    door->listener.loop = &door->loop;
-    door->listener.accept_failures = &door->accept_failures;
-    door->listener.accepted = connection_accepted;
-    door->listener.stopped = listener_stopped;
-    door->listener.owner = door;
-    listener_start(&door->listener);
+    listening->address.length = sizeof(listening->address.socket);
+    listening->listener.fd = listener_open(&listening->address, 128);
+    ck_assert_int_ge(listening->listener.fd, 0);
+    getsockname(listening->listener.fd, (struct sockaddr *)&listening->address.socket, &listening->address.length);
+    listening->listener.loop = &listening->loop;
+    listening->listener.accept_failures = &listening->accept_failures;
+    listening->listener.accepted = connection_accepted;
+    listening->listener.stopped = listener_stopped;
+    listening->listener.owner = listening;
+    listener_start(&listening->listener);
     return true;
 }
 
 /* `stopped` is called once, however often listener_stop is called. */
-static void listening_close(struct door *door)
+static void listening_close(struct listening *listening)
 {
-    int before = door->stopped;
+    int before = listening->stopped;
 
-    listener_stop(&door->listener);
-    listener_stop(&door->listener);
-    ck_assert_int_eq(door->stopped, before);
-    for (int i = 0; i < 100 && door->stopped == 0; i++)
-        loop_run_iteration(&door->loop, door->loop.clock.monotonic_ms + 10);
-    ck_assert_int_eq(door->stopped, 1);
-    ck_assert_uint_eq(door->loop.in_flight, 0);
-    for (int i = 0; i < door->accepted; i++)
-        loop_close_fd(&door->loop, door->fds[i]);
-    loop_close_fd(&door->loop, door->listener.fd);
-    loop_close(&door->loop);
+    listener_stop(&listening->listener);
+    listener_stop(&listening->listener);
+    ck_assert_int_eq(listening->stopped, before);
+    for (int i = 0; i < 100 && listening->stopped == 0; i++)
+        loop_run_iteration(&listening->loop, listening->loop.clock.monotonic_ms + 10);
+    ck_assert_int_eq(listening->stopped, 1);
+    ck_assert_uint_eq(listening->loop.in_flight, 0);
+    for (int i = 0; i < listening->accepted; i++)
+        loop_close_fd(&listening->loop, listening->fds[i]);
+    loop_close_fd(&listening->loop, listening->listener.fd);
+    loop_close(&listening->loop);
 }
 
-static int connect_client(const struct door *door)
+static int connect_client(const struct listening *listening)
 {
-    int fd = socket(door->address.socket.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket(listening->address.socket.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(connect(fd, (const struct sockaddr *)&door->address.socket, door->address.length), 0);
+    ck_assert_int_eq(connect(fd, (const struct sockaddr *)&listening->address.socket, listening->address.length), 0);
     return fd;
 }
 
-static void wait_accepted(struct door *door, int count)
+static void wait_accepted(struct listening *listening, int count)
 {
-    for (int i = 0; i < 500 && door->accepted < count; i++)
-        ck_assert_int_ge(loop_run_iteration(&door->loop, door->loop.clock.monotonic_ms + 10), 0);
-    ck_assert_int_eq(door->accepted, count);
+    for (int i = 0; i < 500 && listening->accepted < count; i++)
+        ck_assert_int_ge(loop_run_iteration(&listening->loop, listening->loop.clock.monotonic_ms + 10), 0);
+    ck_assert_int_eq(listening->accepted, count);
 }
 
 START_TEST(connections_are_accepted_until_paused_and_after_resuming)
 {
-    struct door door;
+    struct listening listening;
     int clients[20];
     int on = 0;
     socklen_t length = sizeof(on);
 
-    if (!listening_open(&door, _i))
+    if (!listening_open(&listening, _i))
         return;
     for (int i = 0; i < 10; i++)
-        clients[i] = connect_client(&door);
-    wait_accepted(&door, 10);
-    ck_assert_int_eq(getsockopt(door.fds[0], IPPROTO_TCP, TCP_NODELAY, &on, &length), 0);
+        clients[i] = connect_client(&listening);
+    wait_accepted(&listening, 10);
+    ck_assert_int_eq(getsockopt(listening.fds[0], IPPROTO_TCP, TCP_NODELAY, &on, &length), 0);
     ck_assert_int_ne(on, 0);
-    door.pause_at = 13;
+    listening.pause_at = 13;
     for (int i = 10; i < 20; i++)
-        clients[i] = connect_client(&door);
-    wait_accepted(&door, 13);
-    turn_some(&door.loop, 10);
-    ck_assert_int_eq(door.accepted, 13);
-    listener_resume(&door.listener);
-    wait_accepted(&door, 20);
+        clients[i] = connect_client(&listening);
+    wait_accepted(&listening, 13);
+    turn_some(&listening.loop, 10);
+    ck_assert_int_eq(listening.accepted, 13);
+    listener_resume(&listening.listener);
+    wait_accepted(&listening, 20);
     for (int i = 0; i < 20; i++)
         close(clients[i]);
-    listening_close(&door);
+    listening_close(&listening);
 }
 END_TEST
 
@@ -190,50 +190,50 @@ END_TEST
  */
 START_TEST(queued_connections_are_drained)
 {
-    struct door door;
+    struct listening listening;
     int clients[20];
 
-    if (!listening_open(&door, _i))
+    if (!listening_open(&listening, _i))
         return;
-    turn_some(&door.loop, 3);
+    turn_some(&listening.loop, 3);
     for (int i = 0; i < 20; i++)
-        clients[i] = connect_client(&door);
-    listener_drain(&door.listener);
-    listener_drain(&door.listener);
-    ck_assert_int_eq(door.stopped, 0);
-    for (int i = 0; i < 100 && door.stopped == 0; i++)
-        ck_assert_int_ge(loop_run_iteration(&door.loop, door.loop.clock.monotonic_ms + 10), 0);
-    ck_assert_int_eq(door.accepted, 20);
+        clients[i] = connect_client(&listening);
+    listener_drain(&listening.listener);
+    listener_drain(&listening.listener);
+    ck_assert_int_eq(listening.stopped, 0);
+    for (int i = 0; i < 100 && listening.stopped == 0; i++)
+        ck_assert_int_ge(loop_run_iteration(&listening.loop, listening.loop.clock.monotonic_ms + 10), 0);
+    ck_assert_int_eq(listening.accepted, 20);
     for (int i = 0; i < 20; i++)
         close(clients[i]);
-    listening_close(&door);
+    listening_close(&listening);
 }
 END_TEST
 
 /* While accepting is paused, the connections stay in the queue. The listener stops after they were accepted. */
 START_TEST(drain_waits_while_paused)
 {
-    struct door door;
+    struct listening listening;
     int clients[6];
 
-    if (!listening_open(&door, _i))
+    if (!listening_open(&listening, _i))
         return;
-    door.pause_at = 3;
+    listening.pause_at = 3;
     for (int i = 0; i < 6; i++)
-        clients[i] = connect_client(&door);
-    wait_accepted(&door, 3);
-    listener_drain(&door.listener);
-    turn_some(&door.loop, 10);
-    ck_assert_int_eq(door.accepted, 3);
-    ck_assert_int_eq(door.stopped, 0);
-    listener_resume(&door.listener);
-    wait_accepted(&door, 6);
-    for (int i = 0; i < 100 && door.stopped == 0; i++)
-        ck_assert_int_ge(loop_run_iteration(&door.loop, door.loop.clock.monotonic_ms + 10), 0);
-    ck_assert_int_eq(door.stopped, 1);
+        clients[i] = connect_client(&listening);
+    wait_accepted(&listening, 3);
+    listener_drain(&listening.listener);
+    turn_some(&listening.loop, 10);
+    ck_assert_int_eq(listening.accepted, 3);
+    ck_assert_int_eq(listening.stopped, 0);
+    listener_resume(&listening.listener);
+    wait_accepted(&listening, 6);
+    for (int i = 0; i < 100 && listening.stopped == 0; i++)
+        ck_assert_int_ge(loop_run_iteration(&listening.loop, listening.loop.clock.monotonic_ms + 10), 0);
+    ck_assert_int_eq(listening.stopped, 1);
     for (int i = 0; i < 6; i++)
         close(clients[i]);
-    listening_close(&door);
+    listening_close(&listening);
 }
 END_TEST
 
@@ -243,17 +243,17 @@ END_TEST
  */
 START_TEST(accepting_pauses_without_descriptors)
 {
-    struct door door;
+    struct listening listening;
     struct rlimit limit;
     struct rlimit none;
     int clients[3];
     int turns;
 
-    if (!listening_open(&door, _i))
+    if (!listening_open(&listening, _i))
         return;
-    turn_some(&door.loop, 3);
+    turn_some(&listening.loop, 3);
     for (int i = 0; i < 3; i++)
-        clients[i] = connect_client(&door);
+        clients[i] = connect_client(&listening);
     getrlimit(RLIMIT_NOFILE, &limit);
     none = limit;
     none.rlim_cur = (rlim_t)clients[2] + 1;
@@ -262,19 +262,19 @@ START_TEST(accepting_pauses_without_descriptors)
             dup2(clients[0], fd);
     }
     setrlimit(RLIMIT_NOFILE, &none);
-    for (turns = 0; turns < 50 && !door.listener.accept_paused; turns++)
-        ck_assert_int_ge(loop_run_iteration(&door.loop, door.loop.clock.monotonic_ms + 10), 0);
-    ck_assert(door.listener.accept_paused);
-    ck_assert_int_eq(door.accepted, 0);
-    ck_assert_int_ge(door.listener.spare_fd, 0);
+    for (turns = 0; turns < 50 && !listening.listener.accept_paused; turns++)
+        ck_assert_int_ge(loop_run_iteration(&listening.loop, listening.loop.clock.monotonic_ms + 10), 0);
+    ck_assert(listening.listener.accept_paused);
+    ck_assert_int_eq(listening.accepted, 0);
+    ck_assert_int_ge(listening.listener.spare_fd, 0);
     for (turns = 0; turns < 5; turns++) /* paused: no events until the timer */
-        ck_assert_int_eq(loop_run_iteration(&door.loop, 0), 0);
+        ck_assert_int_eq(loop_run_iteration(&listening.loop, 0), 0);
     setrlimit(RLIMIT_NOFILE, &limit);
-    wait_accepted(&door, 2);
-    ck_assert(!door.listener.accept_paused);
+    wait_accepted(&listening, 2);
+    ck_assert(!listening.listener.accept_paused);
     for (int i = 0; i < 3; i++)
         close(clients[i]);
-    listening_close(&door);
+    listening_close(&listening);
 }
 END_TEST
 

@@ -29,7 +29,7 @@ static const struct {
     bool small_send_buffer;
     unsigned calls;
     size_t longest;
-} ways[] = {
+} cases[] = {
     {false, TURNS + 1, LIMIT_ITERATION_FILE_BYTES},
     {true, TURNS * LIMIT_ITERATION_FILE_BYTES / LIMIT_RECORD_PLAINTEXT + 1, LIMIT_RECORD_PLAINTEXT},
 };
@@ -58,8 +58,8 @@ static unsigned windows(void)
 START_TEST(record_sized_calls_only_on_narrow_sockets)
 {
     const size_t length = TURNS * LIMIT_ITERATION_FILE_BYTES + 1000;
-    int file = pattern_file(length), sink = open("/dev/null", O_WRONLY | O_CLOEXEC), way = _i % 2;
-    bool checked = !ways[way].small_send_buffer && has_page_cache_check(file);
+    int file = pattern_file(length), sink = open("/dev/null", O_WRONLY | O_CLOEXEC), row = _i % 2;
+    bool checked = !cases[row].small_send_buffer && has_page_cache_check(file);
     struct loop loop;
     struct probe probe;
 
@@ -68,11 +68,11 @@ START_TEST(record_sized_calls_only_on_narrow_sockets)
     probe_init(&probe, &loop);
     calls = 0;
     longest = 0;
-    loop_sendfile(&loop, &probe.op, sink, file, 0, length, ways[way].small_send_buffer);
+    loop_sendfile(&loop, &probe.op, sink, file, 0, length, cases[row].small_send_buffer);
     run_until_done(&probe, 1);
     ck_assert_int_eq(probe.result, (int)length);
-    ck_assert_uint_eq(calls, checked ? windows() : ways[way].calls);
-    ck_assert_uint_eq(longest, checked ? LIMIT_CACHED_WINDOW : ways[way].longest);
+    ck_assert_uint_eq(calls, checked ? windows() : cases[row].calls);
+    ck_assert_uint_eq(longest, checked ? LIMIT_CACHED_WINDOW : cases[row].longest);
     close(file);
     loop_close_fd(&loop, sink);
     loop_close(&loop);

@@ -95,7 +95,7 @@ static unsigned moves, failures;
 static int failed_with;
 static char directory[] = "/tmp/sluice-spool-XXXXXX";
 static uint64_t given, taken;       /* in bytes; the value of each byte depends on its position */
-static struct chunk lent;
+static struct chunk chunk;
 static bool owned;
 
 static char byte_at(uint64_t at)
@@ -128,7 +128,7 @@ static void open_spool(const struct spool_settings *settings)
     static const struct spool_events events = {moved, failed};
 
     given = taken = 0;
-    lent = (struct chunk){.kind = CHUNK_BYTES};
+    chunk = (struct chunk){.kind = CHUNK_BYTES};
     moves = failures = 0;
     busy = cold = false;
     owned = true;
@@ -153,7 +153,7 @@ static void append_bytes(size_t count)
     ck_assert_uint_eq(spool_length(spool), given);
 }
 
-static void look(char *bytes, uint64_t count)
+static void check_bytes(char *bytes, uint64_t count)
 {
     uint64_t same = 0;
 
@@ -163,35 +163,35 @@ static void look(char *bytes, uint64_t count)
     taken += count;
 }
 
-/* Checks the lent bytes when it returns them, because they must remain unchanged until then. */
-static void look_at_lent(void)
+/* Checks the bytes of the chunk when it returns them, because they must remain unchanged until then. */
+static void check_returned_chunk(void)
 {
-    if (lent.kind == CHUNK_BYTES) {
-        look((char *)(uintptr_t)lent.bytes.data, lent.bytes.length);
+    if (chunk.kind == CHUNK_BYTES) {
+        check_bytes((char *)(uintptr_t)chunk.bytes.data, chunk.bytes.length);
     } else {
-        while (lent.file.length > 0) {
+        while (chunk.file.length > 0) {
             char bytes[4096];
-            size_t max = lent.file.length < sizeof(bytes) ? (size_t)lent.file.length : sizeof(bytes);
-            ssize_t got = pread(lent.file.fd, bytes, max, lent.file.at);
+            size_t max = chunk.file.length < sizeof(bytes) ? (size_t)chunk.file.length : sizeof(bytes);
+            ssize_t got = pread(chunk.file.fd, bytes, max, chunk.file.at);
 
             ck_assert_int_gt(got, 0);
-            look(bytes, (uint64_t)got);
-            chunk_advance(&lent, (uint64_t)got);
+            check_bytes(bytes, (uint64_t)got);
+            chunk_advance(&chunk, (uint64_t)got);
         }
     }
-    lent = (struct chunk){.kind = CHUNK_BYTES};
+    chunk = (struct chunk){.kind = CHUNK_BYTES};
 }
 
 static int read_chunk(unsigned accept, size_t room)
 {
     int result;
 
-    look_at_lent();
-    result = spool_next(spool, accept, room, &lent);
+    check_returned_chunk();
+    result = spool_next(spool, accept, room, &chunk);
     if (result != 1)
-        lent = (struct chunk){.kind = CHUNK_BYTES};
-    else if (lent.kind == CHUNK_BYTES)
-        ck_assert_uint_le(lent.bytes.length, room);
+        chunk = (struct chunk){.kind = CHUNK_BYTES};
+    else if (chunk.kind == CHUNK_BYTES)
+        ck_assert_uint_le(chunk.bytes.length, room);
     return result;
 }
 

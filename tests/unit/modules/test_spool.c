@@ -26,7 +26,7 @@ START_TEST(small_body_stays_in_memory)
     append_bytes(999);
     ck_assert(!spool_full(spool));
     ck_assert_int_eq(read_chunk(CHUNK_BYTES | CHUNK_FILE, 100), 1);
-    ck_assert_int_eq(lent.kind, CHUNK_BYTES);
+    ck_assert_int_eq(chunk.kind, CHUNK_BYTES);
     read_all(CHUNK_BYTES | CHUNK_FILE);
     ck_assert_uint_eq(submitted_count, 0);
     close_spool();
@@ -47,12 +47,12 @@ START_TEST(large_body_goes_to_an_unnamed_file)
     ck_assert(!spool_streams(spool));
     ck_assert_uint_eq(count_entries(directory), 2);
     ck_assert_int_eq(read_chunk(CHUNK_BYTES | CHUNK_FILE, 100), 1);
-    ck_assert_int_eq(lent.kind, CHUNK_FILE);
-    ck_assert_uint_eq(lent.file.length, 5000);
+    ck_assert_int_eq(chunk.kind, CHUNK_FILE);
+    ck_assert_uint_eq(chunk.file.length, 5000);
     read_all(CHUNK_BYTES | CHUNK_FILE);
     append_bytes(10);
     ck_assert_int_eq(read_chunk(CHUNK_BYTES | CHUNK_FILE, 100), 1);
-    ck_assert_int_eq(lent.kind, CHUNK_BYTES);
+    ck_assert_int_eq(chunk.kind, CHUNK_BYTES);
     read_all(CHUNK_BYTES);
     close_spool();
     ck_assert_uint_eq(count_entries("/proc/self/fd"), before);
@@ -108,7 +108,7 @@ START_TEST(buffered_body_is_read_again)
         spool_rewind(spool);
         taken = 0;
         ck_assert_int_eq(read_chunk(CHUNK_BYTES, 10), 1);
-        lent = (struct chunk){.kind = CHUNK_BYTES};
+        chunk = (struct chunk){.kind = CHUNK_BYTES};
         close_spool();
     }
 }
@@ -217,7 +217,7 @@ START_TEST(full_disk_loses_no_bytes)
     ck_assert_int_eq(failed_with, -EFBIG);
     ck_assert(spool_streams(spool));
     ck_assert_int_eq(read_chunk(CHUNK_BYTES | CHUNK_FILE, 100), 1);
-    ck_assert_uint_eq(lent.file.length, 2500);
+    ck_assert_uint_eq(chunk.file.length, 2500);
     read_all(CHUNK_BYTES);
     close_spool();
 }
@@ -239,7 +239,7 @@ START_TEST(file_size_is_limited)
     ck_assert(spool_full(spool));
     ck_assert(spool_streams(spool));
     ck_assert_int_eq(read_chunk(CHUNK_BYTES | CHUNK_FILE, 100), 1);
-    ck_assert_uint_eq(lent.file.length, 1500);
+    ck_assert_uint_eq(chunk.file.length, 1500);
     read_all(CHUNK_BYTES);
     ck_assert_uint_eq(failures, 0);
     close_spool();
@@ -314,7 +314,7 @@ START_TEST(rewound_during_a_read)
         }
         while (taken < LIMIT_FILE_WINDOW) {
             ck_assert_int_eq(read_chunk(CHUNK_BYTES, LIMIT_FILE_WINDOW), 1);
-            look_at_lent();
+            check_returned_chunk();
         }
         cold = true;
         ck_assert_int_eq(read_chunk(CHUNK_BYTES, 100), -EAGAIN);
@@ -356,8 +356,8 @@ START_TEST(unreadable_file_is_an_error)
         append_bytes(1500);
         run_all();
         ck_assert_int_eq(read_chunk(CHUNK_FILE, 100), 1);
-        fd = lent.file.fd;
-        lent = (struct chunk){.kind = CHUNK_BYTES};
+        fd = chunk.file.fd;
+        chunk = (struct chunk){.kind = CHUNK_BYTES};
         ck_assert_int_eq(ftruncate(fd, 0), 0);
         spool_rewind(spool);
         cold = i;

@@ -207,14 +207,14 @@ void pair_close(struct tls_pair *pair)
 }
 
 /* Passes the next bytes from the client to the server, which reads or continues its handshake. */
-static ssize_t step(struct tls_pair *pair, bool reading, char *into, size_t size, char *lent,
-                    size_t lent_size)
+static ssize_t step(struct tls_pair *pair, bool reading, char *into, size_t size, char *input,
+                    size_t input_size)
 {
-    size_t max = pair->fragment && pair->fragment < lent_size ? pair->fragment : lent_size;
-    int length = BIO_read(SSL_get_wbio(pair->client), lent, (int)max);
+    size_t max = pair->fragment && pair->fragment < input_size ? pair->fragment : input_size;
+    int length = BIO_read(SSL_get_wbio(pair->client), input, (int)max);
 
     if (length > 0)
-        tls_session_set_input(pair->session, str_of(lent, (size_t)length));
+        tls_session_set_input(pair->session, str_of(input, (size_t)length));
     ssize_t result =
         reading ? tls_session_read(pair->session, into, size) : tls_session_handshake(pair->session);
     ck_assert_uint_eq(ERR_peek_error(), 0);
@@ -223,7 +223,7 @@ static ssize_t step(struct tls_pair *pair, bool reading, char *into, size_t size
 
 int pair_handshake(struct tls_pair *pair)
 {
-    char lent[16384];
+    char input[16384];
     int result = -EAGAIN, mine = 0;
 
     for (int turn = 0; turn < 20000; turn++) {
@@ -235,7 +235,7 @@ int pair_handshake(struct tls_pair *pair)
             }
         }
         if (result == -EAGAIN)
-            result = (int)step(pair, false, NULL, 0, lent, sizeof(lent));
+            result = (int)step(pair, false, NULL, 0, input, sizeof(input));
         /* In TLS 1.3 the client's handshake is complete before its Finished arrives. */
         if ((result == 0 && mine == 1) || result == -EPROTO)
             break;
@@ -249,7 +249,7 @@ int pair_handshake(struct tls_pair *pair)
 
 ssize_t pair_server_read(struct tls_pair *pair, char *into, size_t size)
 {
-    static char lent[65536];
+    static char input[65536];
     size_t used = 0;
     ssize_t result = -EAGAIN;
 
@@ -258,7 +258,7 @@ ssize_t pair_server_read(struct tls_pair *pair, char *into, size_t size)
         if (tls_session_input_left(pair->session) > 0)
             result = tls_session_read(pair->session, into + used, size - used);
         else
-            result = step(pair, true, into + used, size - used, lent, sizeof(lent));
+            result = step(pair, true, into + used, size - used, input, sizeof(input));
         if (result > 0)
             used += (size_t)result;
         else if (result != -EAGAIN || (!more && tls_session_input_left(pair->session) == 0))

@@ -31,7 +31,7 @@ struct tls_pair {
     struct cipher_context *client_cipher_context;
     SSL_CTX *client_openssl;
     SSL *client;
-    size_t fragment;                /* bytes lent at once; 0: all */
+    size_t fragment;                /* bytes passed at once; 0: all */
     char last_log[4096];
     unsigned log_lines;
     struct log log;
