@@ -131,7 +131,7 @@ struct virtual_server {
     size_t pattern_count;
     struct location *root;          /* the server's own scope: used if no location matches; NULL in `stream` */
     struct stream_server *stream;   /* NULL in `http` */
-    struct tls_settings tls;        /* zeroed if none of its endpoints uses ssl */
+    struct tls_settings tls;        /* used if one of its endpoints has `ssl` */
     uint64_t files_stamp;           /* of the files that tls was loaded from: tls_files_stamp */
     uint64_t files_rejected;        /* tls_files_stamp of the last files that were rejected */
     uint64_t files_valid_ms;        /* interval of checks for changes; 0: no checks */

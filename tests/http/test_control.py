@@ -87,6 +87,20 @@ class Controlled:
         self.server.process.send_signal(signal.SIGHUP)
         self.until(' runs, ', runs + 1)
 
+    @contextlib.contextmanager
+    def upgraded(self):
+        """Replaces the server by a new master, which ends with the block."""
+        ran = subprocess.run([server_kit.SLUICE, '-s', 'upgrade', '-c', self.server.config_path], capture_output=True, text=True,
+                             timeout=90 * server_kit.PATIENCE, check=False)
+        assert ran.returncode == 0, ran.stderr
+        master = int(server_kit.read_text(self.server.tree['pid']))
+        try:
+            assert self.server.process.wait(20 * server_kit.PATIENCE) == 0 and master != self.server.process.pid
+            yield
+        finally:
+            os.kill(master, signal.SIGTERM)
+            wait_for(lambda: not alive(master), 'the end of the new master')
+
 
 @pytest.fixture(params=LOOPS)
 def controlled(request, tmp_path, certificate, site):
@@ -180,16 +194,10 @@ def test_upgrade(controlled):
     """The workers of the new master answer on the same socket, which its end removes."""
     controlled.start()
     before = {row['pid'] for row in controlled.ctl('workers')}
-    upgraded = subprocess.run([server_kit.SLUICE, '-s', 'upgrade', '-c', controlled.server.config_path], capture_output=True, text=True,
-                              timeout=90 * server_kit.PATIENCE, check=False)
-    assert upgraded.returncode == 0, upgraded.stderr
-    master = int(server_kit.read_text(controlled.server.tree['pid']))
-    assert controlled.server.process.wait(20 * server_kit.PATIENCE) == 0 and master != controlled.server.process.pid
-    rows = controlled.ctl('workers')
-    assert len(rows) == 2 and not {row['pid'] for row in rows} & before
-    assert {(row['generation'], row['state']) for row in rows} == {(1, 'running')} and controlled.mode() == 0o600
-    os.kill(master, signal.SIGTERM)
-    wait_for(lambda: not alive(master), 'the end of the new master')
+    with controlled.upgraded():
+        rows = controlled.ctl('workers')
+        assert len(rows) == 2 and not {row['pid'] for row in rows} & before
+        assert {(row['generation'], row['state']) for row in rows} == {(1, 'running')} and controlled.mode() == 0o600
     assert not os.path.exists(controlled.socket)
 
 

@@ -136,6 +136,14 @@ def test_reload(controlled):
     assert [level_of(controlled) for _ in range(10)] == [('notice', 'notice')] * 10
 
 
+def test_upgrade(controlled):
+    """The new master begins with the level of the configuration."""
+    controlled.start()
+    change(controlled, 'debug')
+    with controlled.upgraded():
+        assert [level_of(controlled) for _ in range(5)] == [('info', 'info')] * 5
+
+
 def test_concurrent_changes(controlled):
     """Each command succeeds, and all workers have the last level."""
     controlled.start(workers=3)

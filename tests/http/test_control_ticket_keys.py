@@ -132,6 +132,19 @@ def test_replaced_worker_and_reload(controlled, tmp_path):
     assert new_session(controlled, version, tmp_path / 'later') == current
 
 
+def test_upgrade(controlled, tmp_path):
+    """The new master has a copy of the keys, and rotates it."""
+    controlled.start()
+    session = tmp_path / 'session'
+    first = keys(controlled, 'rotate')[0]
+    assert new_session(controlled, '-tls1_3', session) == first
+    with controlled.upgraded():
+        assert keys(controlled)[0] == first
+        second, previous = keys(controlled, 'rotate')
+        assert previous == first and second != first
+        assert fetch(controlled.tls_port, '-tls1_3', session_in=session) == (True, second)
+
+
 def test_concurrent_rotations(controlled):
     """Each command succeeds, and its result has a key that follows those before it."""
     controlled.start(workers=3)
