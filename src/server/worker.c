@@ -6,13 +6,13 @@
 
 #include "base/limits.h"
 #include "log/access_log.h"
-#include "master/certificate_reload.h"
 #include "master/daemon.h"
 #include "server/connection.h"
 #include "server/module.h"
+#include "server/worker_channel.h"
+#include "server/worker_end.h"
 #include "server/worker_heartbeat.h"
 #include "server/worker_listen.h"
-#include "server/worker_request.h"
 #include "server/worker_sandbox.h"
 #include "site/document_roots.h"
 #include "site/directories.h"
@@ -27,148 +27,6 @@
 
 #define FOREVER UINT64_MAX
 
-static void notify_master(struct worker *worker, enum channel_kind kind)
-{
-    int result;
-
-    if (worker->channel_fd < 0)
-        return;
-    result = channel_send(worker->channel_fd, &(struct channel_message){.kind = kind, .fd = -1});
-    if (result < 0)
-        log_write(worker->log, LOG_ALERT, "sending to the master failed (%d: %s)", -result,
-                  strerror(-result));
-}
-
-static void stop_now(struct worker *worker)
-{
-    if (worker->stopping)
-        return;
-    worker->stopping = true;
-    worker_listen_end(worker, listener_stop);
-    connection_abort_all(worker);
-    if (worker->stream)
-        worker->stream->abort_all(worker);
-}
-
-static void drain_deadline_passed(struct op *op, int result)
-{
-    struct worker *worker = container_of(op, struct worker, drain_deadline);
-
-    if (result == -ECANCELED)
-        return;
-    log_write(worker->log, LOG_NOTICE, "worker_shutdown_timeout: %u connections are closed before their end",
-              worker->connections);
-    stop_now(worker);
-}
-
-/* After a QUIT that follows a reload, idle connections are closed at once. */
-static void drain_worker(struct worker *worker, bool retiring)
-{
-    uint64_t timeout_ms = worker->configuration->main->worker_shutdown_timeout_ms;
-    bool begun = worker->draining;
-
-    if (worker->stopping || (begun && (retiring || !worker->retiring)))
-        return;
-    worker->draining = true;
-    __atomic_store_n(&worker->shared->workers[worker->shared_index].facts.draining, 1, __ATOMIC_RELAXED);
-    worker->retiring = retiring;
-    connection_drain_all(worker);
-    if (begun)
-        return;
-    worker_listen_end(worker, listener_drain);
-    upstream_pool_retire(worker->upstreams);
-    if (timeout_ms > 0)
-        loop_timer(&worker->loop, &worker->drain_deadline, worker->loop.clock.monotonic_ms + timeout_ms);
-}
-
-/* The master has validated the files and logged any warning. */
-static void apply_certificates(struct worker *worker, uint32_t number, int fd)
-{
-    struct log quiet = *worker->log;
-    struct tls_files files = {NULL, 0};
-    int result = number < worker->configuration->server_count ? certificate_reload_unpack(fd, &files) : -EPROTO;
-
-    quiet.level = LOG_ERROR;
-    if (result == 0)
-        result = certificate_reload_apply(worker->configuration, number, &files, &quiet);
-    if (result < 0 && result != -EINVAL)
-        log_write(worker->log, LOG_ALERT, "changed TLS files could not be received from the master (%d: %s)", -result,
-                  strerror(-result));
-    tls_files_finish(&files);
-    close(fd);
-}
-
-static void apply_message(struct worker *worker, const struct channel_message *message)
-{
-    switch (message->kind) {
-    case CHANNEL_STOP:
-        stop_now(worker);
-        break;
-    case CHANNEL_QUIT:
-        drain_worker(worker, false);
-        break;
-    case CHANNEL_RETIRE:
-        drain_worker(worker, true);
-        break;
-    case CHANNEL_ERROR_LOG:
-        error_log_replace(worker->error_log, message->fd);
-        break;
-    case CHANNEL_ACCESS_LOG:
-        if (message->index < worker->configuration->access_log_count)
-            access_log_replace(worker->access_log, message->index, message->fd);
-        else
-            close(message->fd);
-        break;
-    case CHANNEL_CERTIFICATES:
-        apply_certificates(worker, message->index, message->fd);
-        break;
-    case CHANNEL_LISTEN:
-        worker_listen_for(worker, message->index, message->fd);
-        break;
-    case CHANNEL_UNLISTEN:
-        worker_unlisten_for(worker, message->index);
-        break;
-    case CHANNEL_LOG_LEVEL:
-        worker_change_log_level(worker, message->index);
-        break;
-    case CHANNEL_DONE:
-        worker_requests_done(worker, message->index);
-        break;
-    case CHANNEL_READY:
-    case CHANNEL_FAILED:
-    case CHANNEL_TICKET_KEY:
-    case CHANNEL_KINDS:
-        break;
-    }
-}
-
-static void channel_readable(struct op *op, int result)
-{
-    struct worker *worker = container_of(op, struct worker, channel);
-    struct channel_message message;
-
-    if (result == -ECANCELED)
-        return;
-    if (worker->channel_spare >= 0)
-        close(worker->channel_spare); /* frees a number for a received descriptor */
-    while ((result = channel_receive(worker->channel_fd, &message)) == 1)
-        apply_message(worker, &message);
-    worker->channel_spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (result == -EMFILE)
-        log_write(worker->log, LOG_ALERT,
-                  "a reopened log, a socket or certificates could not be received from the master: %s",
-                  strerror(EMFILE));
-    if (result == -EPROTO)
-        log_write(worker->log, LOG_ALERT, "a malformed message on the master's channel");
-    if (result == 0 || (result < 0 && result != -EAGAIN && result != -EPROTO && result != -EMFILE)) {
-        /* A worker that outlives its master would keep the port in use. */
-        log_write(worker->log, LOG_ALERT, "the master has exited; this worker exits");
-        stop_now(worker);
-        return;
-    }
-    loop_poll(&worker->loop, op, worker->channel_fd, POLLIN);
-}
-
 static void signal_arrived(struct op *op, int result)
 {
     struct worker *worker = container_of(op, struct worker, signals);
@@ -178,9 +36,9 @@ static void signal_arrived(struct op *op, int result)
         return;
     while (read(worker->signal_fd, &arrived, sizeof(arrived)) == sizeof(arrived)) {
         if (arrived.ssi_signo == SIGTERM)
-            stop_now(worker);
+            worker_stop(worker);
         else
-            drain_worker(worker, false);
+            worker_drain(worker, false);
     }
     loop_poll(&worker->loop, op, worker->signal_fd, POLLIN);
 }
@@ -301,10 +159,7 @@ static int open_parts(struct worker *worker, const struct worker_args *args)
         result = open_signals(worker);
     if (result < 0)
         return result;
-    if (worker->channel_fd >= 0) {
-        worker->channel.done = channel_readable;
-        loop_poll(&worker->loop, &worker->channel, worker->channel_fd, POLLIN);
-    }
+    worker_channel_start(worker);
     return worker_listen(worker, args);
 }
 
@@ -327,7 +182,6 @@ static void worker_init(struct worker *worker, const struct worker_args *args)
     worker->arenas.max_free = LIMIT_ARENA_FREE_BLOCKS;
     worker->arenas.budget.max = LIMIT_WORKER_EXCHANGES;
     worker->sessions = (struct session_shared){&worker->arenas, &worker->loop.clock, &worker->counters->protocols};
-    worker->drain_deadline.done = drain_deadline_passed;
     list_init(&worker->borrowed);
     list_init(&worker->requests);
     list_init(&worker->connection_list);
@@ -459,13 +313,13 @@ static int serve_worker(struct worker *worker, const struct worker_args *args)
             daemon_leave_terminal();
         worker->error_log->echo = false;
         publish_facts(worker);
-        notify_master(worker, CHANNEL_READY);
+        worker_channel_send(worker, CHANNEL_READY);
         worker_heartbeat_start(worker);
         while (!worker_finished(worker))
             run_iteration(worker, FOREVER);
     } else {
         log_write(worker->log, LOG_EMERG, "this worker cannot start (%d: %s)", -result, strerror(-result));
-        stop_now(worker);
+        worker_stop(worker);
     }
     worker_finish(worker);
     return result;
@@ -485,7 +339,7 @@ int worker_run(const struct worker_args *args)
     if (result == 0)
         result = serve_worker(worker, args);
     if (result < 0)
-        notify_master(worker, CHANNEL_FAILED);
+        worker_channel_send(worker, CHANNEL_FAILED);
     if (worker->channel_fd >= 0)
         close(worker->channel_fd);
     if (worker->channel_spare >= 0)

@@ -1,0 +1,123 @@
+/*
+ * Messages between a worker and the master.
+ */
+#include "server/worker_channel.h"
+
+#include "log/access_log.h"
+#include "master/certificate_reload.h"
+#include "server/worker_end.h"
+#include "server/worker_listen.h"
+#include "server/worker_request.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+void worker_channel_send(struct worker *worker, enum channel_kind kind)
+{
+    int result;
+
+    if (worker->channel_fd < 0)
+        return;
+    result = channel_send(worker->channel_fd, &(struct channel_message){.kind = kind, .fd = -1});
+    if (result < 0)
+        log_write(worker->log, LOG_ALERT, "sending to the master failed (%d: %s)", -result,
+                  strerror(-result));
+}
+
+/* The master has validated the files and logged any warning. */
+static void apply_certificates(struct worker *worker, uint32_t number, int fd)
+{
+    struct log quiet = *worker->log;
+    struct tls_files files = {NULL, 0};
+    int result = number < worker->configuration->server_count ? certificate_reload_unpack(fd, &files) : -EPROTO;
+
+    quiet.level = LOG_ERROR;
+    if (result == 0)
+        result = certificate_reload_apply(worker->configuration, number, &files, &quiet);
+    if (result < 0 && result != -EINVAL)
+        log_write(worker->log, LOG_ALERT, "changed TLS files could not be received from the master (%d: %s)", -result,
+                  strerror(-result));
+    tls_files_finish(&files);
+    close(fd);
+}
+
+static void apply_message(struct worker *worker, const struct channel_message *message)
+{
+    switch (message->kind) {
+    case CHANNEL_STOP:
+        worker_stop(worker);
+        break;
+    case CHANNEL_QUIT:
+        worker_drain(worker, false);
+        break;
+    case CHANNEL_RETIRE:
+        worker_drain(worker, true);
+        break;
+    case CHANNEL_ERROR_LOG:
+        error_log_replace(worker->error_log, message->fd);
+        break;
+    case CHANNEL_ACCESS_LOG:
+        if (message->index < worker->configuration->access_log_count)
+            access_log_replace(worker->access_log, message->index, message->fd);
+        else
+            close(message->fd);
+        break;
+    case CHANNEL_CERTIFICATES:
+        apply_certificates(worker, message->index, message->fd);
+        break;
+    case CHANNEL_LISTEN:
+        worker_listen_for(worker, message->index, message->fd);
+        break;
+    case CHANNEL_UNLISTEN:
+        worker_unlisten_for(worker, message->index);
+        break;
+    case CHANNEL_LOG_LEVEL:
+        worker_change_log_level(worker, message->index);
+        break;
+    case CHANNEL_DONE:
+        worker_requests_done(worker, message->index);
+        break;
+    case CHANNEL_READY:
+    case CHANNEL_FAILED:
+    case CHANNEL_TICKET_KEY:
+    case CHANNEL_KINDS:
+        break;
+    }
+}
+
+static void channel_readable(struct op *op, int result)
+{
+    struct worker *worker = container_of(op, struct worker, channel);
+    struct channel_message message;
+
+    if (result == -ECANCELED)
+        return;
+    if (worker->channel_spare >= 0)
+        close(worker->channel_spare); /* frees a number for a received descriptor */
+    while ((result = channel_receive(worker->channel_fd, &message)) == 1)
+        apply_message(worker, &message);
+    worker->channel_spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (result == -EMFILE)
+        log_write(worker->log, LOG_ALERT,
+                  "a reopened log, a socket or certificates could not be received from the master: %s",
+                  strerror(EMFILE));
+    if (result == -EPROTO)
+        log_write(worker->log, LOG_ALERT, "a malformed message on the master's channel");
+    if (result == 0 || (result < 0 && result != -EAGAIN && result != -EPROTO && result != -EMFILE)) {
+        /* A worker that outlives its master would keep the port in use. */
+        log_write(worker->log, LOG_ALERT, "the master has exited; this worker exits");
+        worker_stop(worker);
+        return;
+    }
+    loop_poll(&worker->loop, op, worker->channel_fd, POLLIN);
+}
+
+void worker_channel_start(struct worker *worker)
+{
+    if (worker->channel_fd < 0)
+        return;
+    worker->channel.done = channel_readable;
+    loop_poll(&worker->loop, &worker->channel, worker->channel_fd, POLLIN);
+}
