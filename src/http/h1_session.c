@@ -264,6 +264,15 @@ static enum session_phase session_phase(const struct session *session)
     return h->wake_pending ? SESSION_BODY : SESSION_WAITING;
 }
 
+static const struct exchange *session_current(const struct session *session, unsigned *out_count)
+{
+    const struct h1_exchange *h = container_of(session, const struct h1_session, session)->current;
+    bool open = h && h->stage != STAGE_DRAINING;
+
+    *out_count = open ? 1 : 0;
+    return open ? &h->x : NULL;
+}
+
 static void signal_timeout(struct h1_session *h1)
 {
     switch (session_phase(&h1->session)) {
@@ -364,6 +373,7 @@ const struct protocol protocol_http1 = {
     .consume = session_consume,
     .produce = session_produce,
     .phase = session_phase,
+    .current = session_current,
     .signal = session_signal,
     .close = session_close,
 };

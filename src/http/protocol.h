@@ -117,6 +117,11 @@ struct protocol {
     /* The state of the session, which selects the timeout of the connection. */
     enum session_phase (*phase)(const struct session *session);
     /*
+     * An exchange in progress, the newest of several, whose head was received, and how many there are. NULL: none. May be
+     * NULL.
+     */
+    const struct exchange *(*current)(const struct session *session, unsigned *out_count);
+    /*
      * The session measures the timeouts of its streams, in place of those of the phases HEAD, BODY, BLOCKED and CLOSING: the
      * monotonic clock in milliseconds at which SESSION_DEADLINE is due; UINT64_MAX: never. NULL: it does not.
      */

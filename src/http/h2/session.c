@@ -333,12 +333,32 @@ static void session_close(struct session *session)
     free(h2);
 }
 
+static const struct exchange *session_current(const struct session *session, unsigned *out_count)
+{
+    const struct h2_session *h2 = container_of(session, const struct h2_session, session);
+    const struct h2_stream *newest = NULL;
+    unsigned count = 0;
+
+    for (size_t i = 0; i < H2_BUCKETS; i++) {
+        for (const struct h2_stream *stream = h2->streams[i]; stream; stream = stream->next) {
+            if (!stream->announced || stream->draining)
+                continue;
+            count++;
+            if (!newest || stream->id > newest->id)
+                newest = stream;
+        }
+    }
+    *out_count = count;
+    return newest ? &newest->x : NULL;
+}
+
 const struct protocol protocol_http2 = {
     .alpn = "h2",
     .open = session_open,
     .consume = session_consume,
     .produce = session_produce,
     .phase = session_phase,
+    .current = session_current,
     .deadline = session_deadline,
     .signal = session_signal,
     .close = session_close,

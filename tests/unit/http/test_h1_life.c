@@ -55,6 +55,35 @@ START_TEST(each_part_of_a_request_has_its_phase)
 }
 END_TEST
 
+/* The path of the current exchange; empty: there is none. */
+static struct str current_path(const struct table_server *server)
+{
+    unsigned count = 99;
+    const struct exchange *x = protocol_http1.current(server->session, &count);
+
+    ck_assert_uint_eq(count, x ? 1 : 0);
+    return x ? x->request.path : STR("");
+}
+
+START_TEST(current_exchange_lasts_from_the_head_to_the_response)
+{
+    struct table_server server;
+
+    table_server_open(&server, &protocol_http1, rows);
+    ck_assert_text(current_path(&server), "");
+    table_server_feed(&server, STR("GET /later HTTP/1.1\r\nHost: a\r\n"), 0);
+    ck_assert_text(current_path(&server), "");
+    table_server_feed(&server, STR("\r\n"), 0);
+    ck_assert_text(current_path(&server), "/later");
+    table_server_answer(&server);
+    ck_assert_text(current_path(&server), "");
+    /* The response is sent, and the rest of the body is read. */
+    table_server_feed(&server, STR("POST /hello HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n12"), 0);
+    ck_assert_text(current_path(&server), "");
+    table_server_close(&server);
+}
+END_TEST
+
 START_TEST(timeout_ends_idle_and_incomplete_requests)
 {
     struct table_server server;
@@ -449,7 +478,8 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        idle_session_is_small, each_part_of_a_request_has_its_phase, timeout_ends_idle_and_incomplete_requests,
+        idle_session_is_small, each_part_of_a_request_has_its_phase,
+        current_exchange_lasts_from_the_head_to_the_response, timeout_ends_idle_and_incomplete_requests,
         end_of_the_peer_cancels_incomplete_requests_only, drain_ends_idle_sessions, closing_cancels_exchanges,
         last_permitted_response_closes_the_connection, interim_100_precedes_the_body, body_applies_backpressure,
         discarded_body_is_limited, body_is_streamed, body_buffer_is_resized, no_wake_after_the_end,

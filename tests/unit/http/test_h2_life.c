@@ -47,6 +47,36 @@ START_TEST(frame_of_a_reset_stream_is_completed)
 }
 END_TEST
 
+/* The path of the newest exchange in progress, and the number of exchanges. */
+static void assert_current(const char *path, unsigned expected_count)
+{
+    unsigned count = 99;
+    const struct exchange *x = protocol_http2.current(server->session, &count);
+
+    ck_assert_uint_eq(count, expected_count);
+    ck_assert_text(x ? x->request.path : STR(""), path);
+}
+
+START_TEST(current_exchange_is_the_newest)
+{
+    open_session();
+    assert_current("", 0);
+    h2_client_request(&client, 1, "POST", "/small", false);
+    h2_client_flush(&client);
+    assert_current("/small", 1);
+    h2_client_request(&client, 3, "POST", "/echo", false);
+    h2_client_flush(&client);
+    assert_current("/echo", 2);
+    h2_client_number(&client, H2_RST_STREAM, 3, H2_CANCEL);
+    h2_client_flush(&client);
+    assert_current("/small", 1);
+    h2_client_number(&client, H2_RST_STREAM, 1, H2_CANCEL);
+    h2_client_flush(&client);
+    assert_current("", 0);
+    close_session();
+}
+END_TEST
+
 /* The wire may still send the file or pipe of the last chunk: the next produce closes its body. */
 START_TEST(body_stays_open_until_its_last_chunk_is_sent)
 {
@@ -333,6 +363,7 @@ int main(void)
 {
     const TTest *const tests[] = {
         frame_of_a_reset_stream_is_completed,
+        current_exchange_is_the_newest,
         body_stays_open_until_its_last_chunk_is_sent,
         reset_stream_is_not_counted,
         goaway_follows_the_frame_in_progress,
