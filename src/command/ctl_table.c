@@ -24,7 +24,7 @@ static bool is_number(struct str text)
     return digits > 0 && digits + (text.data[0] == '-') == text.length;
 }
 
-/* The width of each column, and whether all of its values after the title are numbers. */
+/* The width of each column, and whether all of its values after the title are numbers. An empty line ends the table. */
 static void measure(struct str lines, size_t widths[COLUMNS_MAX], bool numbers[COLUMNS_MAX])
 {
     bool title = true;
@@ -33,7 +33,7 @@ static void measure(struct str lines, size_t widths[COLUMNS_MAX], bool numbers[C
         widths[i] = 0;
         numbers[i] = true;
     }
-    while (!str_empty(lines)) {
+    while (!str_empty(lines) && lines.data[0] != '\n') {
         struct str line = str_cut(&lines, '\n');
 
         for (size_t i = 0; line.data && i < COLUMNS_MAX; i++) {
@@ -67,7 +67,7 @@ int ctl_table_print(struct str lines, struct buffer *out)
     int error = 0;
 
     measure(lines, widths, numbers);
-    while (!str_empty(lines) && error == 0) {
+    while (!str_empty(lines) && lines.data[0] != '\n' && error == 0) {
         struct str line = str_cut(&lines, '\n');
 
         for (size_t i = 0; line.data && i < COLUMNS_MAX && error == 0; i++) {
@@ -78,5 +78,5 @@ int ctl_table_print(struct str lines, struct buffer *out)
         if (error == 0)
             error = buffer_append(out, STR("\n"));
     }
-    return error;
+    return error == 0 ? buffer_append(out, lines) : error;
 }

@@ -125,6 +125,25 @@ void report_time(struct report *report, int64_t seconds)
 
 void report_end(struct report *report)
 {
+    report_end_partial(report, &(struct report_note){.name = NULL});
+}
+
+static void append_note(struct report *report, const struct report_note *note)
+{
+    if (report->error < 0)
+        return;
     if (!report->table)
-        append_raw(report, report->rows > 0 ? STR("\n]}\n") : STR("]}\n"));
+        report->error = buffer_printf(&report->out, ", \"%s\": %" PRIu64, note->name, note->number);
+    else if (note->number > 0)
+        report->error = buffer_printf(&report->out, "\n%s: %" PRIu64 "\n", note->text, note->number);
+}
+
+void report_end_partial(struct report *report, const struct report_note *notes)
+{
+    if (!report->table)
+        append_raw(report, report->rows > 0 ? STR("\n]") : STR("]"));
+    for (; notes->name; notes++)
+        append_note(report, notes);
+    if (!report->table)
+        append_raw(report, STR("}\n"));
 }

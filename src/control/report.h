@@ -29,4 +29,13 @@ void report_time(struct report *report, int64_t seconds);
 /* Ends the list. */
 void report_end(struct report *report);
 
+/* A number about an incomplete list. */
+struct report_note {
+    const char *name;               /* in JSON, after the list; NULL: the last note */
+    const char *text;               /* in a table: "TEXT: NUMBER" after an empty line, unless the number is 0 */
+    uint64_t number;
+};
+/* Ends the list with notes. */
+void report_end_partial(struct report *report, const struct report_note *notes);
+
 #endif

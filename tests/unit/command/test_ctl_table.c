@@ -28,12 +28,20 @@ START_TEST(a_text_makes_the_column_a_text)
 }
 END_TEST
 
+START_TEST(notes_follow_an_empty_line)
+{
+    assert_table(STR("a\tb\n1\t2\n\n35 things are not listed\n\n1 more\n"),
+                 "a  b\n1  2\n\n35 things are not listed\n\n1 more\n");
+    assert_table(STR("a\n\n"), "a\n\n");
+}
+END_TEST
+
 START_TEST(malformed_tables_are_printed)
 {
     char wide[128];
 
     assert_table(STR(""), "");
-    assert_table(STR("a\tb\nc\n\nd\te\tf"), "a  b\nc\n\nd  e  f\n");
+    assert_table(STR("a\tb\nc\nd\te\tf"), "a  b\nc\nd  e  f\n");
     memset(wide, '\t', sizeof(wide));
     struct buffer out = {0};
 
@@ -46,5 +54,6 @@ END_TEST
 int main(void)
 {
     return run_tests("ctl_table", (const TTest *const[]){
-            columns_are_aligned, a_text_makes_the_column_a_text, malformed_tables_are_printed, NULL});
+            columns_are_aligned, a_text_makes_the_column_a_text, notes_follow_an_empty_line,
+            malformed_tables_are_printed, NULL});
 }

@@ -68,6 +68,26 @@ START_TEST(lists_may_be_empty)
 }
 END_TEST
 
+START_TEST(incomplete_lists_have_notes)
+{
+    static const struct report_note notes[] = {{"omitted", "things that are not listed", 3},
+                                               {"silent", "servers without a response", 0},
+                                               {NULL, NULL, 0}};
+    static const char *const one[] = {"a", NULL};
+    struct report json = {.table = false};
+    struct report table = {.table = true};
+
+    report_begin(&json, "things", one);
+    report_end_partial(&json, notes);
+    assert_written(&json, "{\"things\": [], \"omitted\": 3, \"silent\": 0}\n");
+    report_begin(&table, "things", one);
+    report_row(&table);
+    report_number(&table, 1);
+    report_end_partial(&table, notes);
+    assert_written(&table, "a\n1\n\nthings that are not listed: 3\n");
+}
+END_TEST
+
 START_TEST(years_are_bounded)
 {
     static const char *const one[] = {"at", NULL};
@@ -99,6 +119,6 @@ END_TEST
 int main(void)
 {
     return run_tests("report", (const TTest *const[]){
-            json_is_escaped, table_has_no_control_characters_in_fields, lists_may_be_empty, years_are_bounded,
-            size_is_bounded, NULL});
+            json_is_escaped, table_has_no_control_characters_in_fields, lists_may_be_empty,
+            incomplete_lists_have_notes, years_are_bounded, size_is_bounded, NULL});
 }
