@@ -114,6 +114,15 @@
 /* control */
 #define LIMIT_CONTROL_RESPONSE      (16u * 1024 * 1024) /* bytes of a response of the control socket */
 #define LIMIT_CONTROL_REQUEST       (16 * 1024)     /* bytes of the body of a request to the control socket */
+#define LIMIT_CONTROL_QUERIES       16              /* of a worker in LIMIT_CONTROL_PERIOD_MS; further ones wait. The master forwards twice as many */
+#define LIMIT_CONTROL_PERIOD_MS     1000
+#define LIMIT_CONTROL_FLOOD         4096            /* queries of one worker in that time after which the master kills it */
+#define LIMIT_CONTROL_PENDING       16              /* queries of a worker that are in progress */
+#define LIMIT_CONTROL_RESPONSE_MS   3000            /* longest wait for the responses of all workers */
+#define LIMIT_CONTROL_PACKETS       8192            /* packets read for one query */
+#define LIMIT_CONTROL_CONNECTIONS   400             /* connections in one response: their rows fit into a socket buffer */
+#define LIMIT_CONTROL_SEND_BUFFER   (208 * 1024)    /* of that socket, as for SO_SNDBUF: the kernel doubles it */
+#define LIMIT_CONTROL_PATH          256             /* bytes, with a NUL, of the path of a request in a list of connections */
 #define LIMIT_CONTROL_MS            10000           /* longest wait of `sluice ctl` for the server */
 
 /* tls */

@@ -30,6 +30,8 @@ const struct ctl_verb ctl_verbs[] = {
     {"ticket-keys", "rotate", "POST", "/v1/ticket-keys/rotate", NULL, {{NULL}},
      "generate the next key; the previous one still decrypts"},
     {.noun = "certificates", .help = "the certificates in use, with the days left"},
+    {.noun = "connections", .help = "client connections of all workers"},
+    {"connections", "close", "POST", "/v1/connections/close", NULL, {{"id", true}}, "close a connection"},
     {.noun = "configuration", .help = "the configuration that runs: file, generation, since when"},
     {.noun = NULL},
 };

@@ -33,6 +33,9 @@ static const struct control_resource resources[] = {
     {"/v1/ticket-keys/rotate", METHOD_POST, control_ticket_keys_rotate, control_ticket_keys_fields,
      "generate the next key; the previous one still decrypts"},
     {"/v1/certificates", METHOD_GET, control_certificates, NULL, "the certificates in use, with the days left"},
+    {"/v1/connections", METHOD_GET, control_connections, NULL, "client connections of all workers"},
+    {"/v1/connections/close", METHOD_POST, control_connections_close, control_connections_close_fields,
+     "close a connection"},
     {"/v1/configuration", METHOD_GET, control_configuration, NULL, "the configuration that runs"},
 };
 

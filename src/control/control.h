@@ -100,4 +100,7 @@ control_verb control_log_level, control_log_level_change;
 /* control_ticket_keys.c */
 extern const struct control_field control_ticket_keys_fields[];
 control_verb control_ticket_keys, control_ticket_keys_rotate;
+/* control_connections.c */
+extern const struct control_field control_connections_close_fields[];
+control_verb control_connections, control_connections_close;
 #endif

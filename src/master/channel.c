@@ -20,7 +20,10 @@ struct packet {
     uint32_t kind;
     uint32_t index;
     uint32_t has_fd;
+    uint64_t number;
 };
+
+_Static_assert(sizeof(struct packet) == 24, "the packet has no holes");
 
 /* Room for more descriptors than a message may contain: surplus ones are received, then closed. */
 union control {
@@ -42,12 +45,12 @@ int channel_open(int *out_master, int *out_worker)
 static bool carries_fd(enum channel_kind kind)
 {
     return kind == CHANNEL_ERROR_LOG || kind == CHANNEL_ACCESS_LOG || kind == CHANNEL_LISTEN ||
-           kind == CHANNEL_CERTIFICATES;
+           kind == CHANNEL_CERTIFICATES || kind == CHANNEL_RESPOND || kind == CHANNEL_RESPONSES;
 }
 
 int channel_send(int fd, const struct channel_message *message)
 {
-    struct packet packet = {CHANNEL_MARK, message->kind, message->index, message->fd >= 0};
+    struct packet packet = {CHANNEL_MARK, message->kind, message->index, message->fd >= 0, message->number};
     struct iovec part = {&packet, sizeof(packet)};
     struct msghdr head = {.msg_iov = &part, .msg_iovlen = 1};
     union control control;
@@ -122,6 +125,6 @@ int channel_receive(int fd, struct channel_message *out_message)
             close(got);
         return -EPROTO;
     }
-    *out_message = (struct channel_message){(enum channel_kind)packet.kind, packet.index, got};
+    *out_message = (struct channel_message){(enum channel_kind)packet.kind, packet.index, got, packet.number};
     return 1;
 }

@@ -23,6 +23,9 @@ enum channel_kind {
     CHANNEL_LOG_LEVEL,              /* worker: change the level of the error log to `index` in all processes. Master: it has this level */
     CHANNEL_TICKET_KEY,             /* worker: generate the next key of session tickets, in shared memory; `index` 0 */
     CHANNEL_DONE,                   /* master: `index` requests of this worker (the two above) have been handled since its start; wraps */
+    CHANNEL_QUERY,                  /* worker: a query of the control socket for all workers; `index`: chosen by the worker, for CHANNEL_RESPONSES */
+    CHANNEL_RESPOND,                /* master: write the response to the query to this descriptor; `index`: how many connections may be listed */
+    CHANNEL_RESPONSES,              /* master: read the responses to query `index` from this descriptor; `number`: count of running workers */
     CHANNEL_KINDS
 };
 
@@ -30,6 +33,7 @@ struct channel_message {
     enum channel_kind kind;
     uint32_t index;
     int fd;                         /* -1: none. Sent: stays the sender's. Received: the receiver closes it */
+    uint64_t number;                /* of a query: the connection to close; 0: list connections */
 };
 
 /* Opens a connected pair, both ends non-blocking and close-on-exec. Returns 0 or -errno. */

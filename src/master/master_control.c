@@ -40,6 +40,8 @@ bool master_control_request(struct master *master, struct generation *generation
 {
     bool allowed = child->ready && !str_empty(generation->configuration->main->control.text);
 
+    if (allowed && message->kind == CHANNEL_QUERY)
+        return master_query_forward(master, child, message);
     if (!allowed || !apply_request(master, message))
         return false;
     child_send(master, generation, child, CHANNEL_DONE, ++child->requests, -1);

@@ -40,6 +40,8 @@ struct child {
     uint64_t heartbeat_ms;          /* time at which it was seen, plus the time in which the master did not run */
     uint64_t kill_ms;               /* a worker that hangs: when it is killed; 0: it does not hang */
     bool traced;                    /* a debugger was found since the last heartbeat, and logged */
+    uint64_t queries_ms;            /* start of the period in which this worker sent `queries` */
+    unsigned queries;
 };
 
 /* The exporter of spans of a generation. */
@@ -166,10 +168,15 @@ MUST_CHECK int master_aead_choose(struct master *master, struct generation *gene
 
 /*
  * Handles a message of a worker that serves the control socket: validates it, applies it to all processes, and sends
- * CHANNEL_DONE. False, with nothing changed, if this worker may not send it.
+ * CHANNEL_DONE; or forwards a query. False, with nothing changed, if this worker may not send it.
  */
 MUST_CHECK bool master_control_request(struct master *master, struct generation *generation, struct child *child,
                                        const struct channel_message *message);
+/*
+ * Forwards a query of the worker to all workers, and sends it the descriptor of their responses, which the master does not
+ * read. Drops queries above a rate. False if the worker sends far too many.
+ */
+MUST_CHECK bool master_query_forward(const struct master *master, struct child *child, const struct channel_message *message);
 
 /* Probes kernel TLS once, if a server of the generation may use it. -ENOTSUP, logged: `ssl_ktls: on` without it. */
 MUST_CHECK int master_ktls_probe(struct master *master, struct generation *generation);

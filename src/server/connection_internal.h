@@ -86,6 +86,8 @@ void connection_timeout_update(struct connection *connection);
 bool connection_timeout_passed(struct connection *connection);
 /* Counts the connection as writing before the next connection_timeout_update, for the status page. */
 void connection_timeout_count_writing(struct connection *connection);
+/* The state in which the status page counts the connection. */
+enum connection_state connection_timeout_state(const struct connection *connection);
 /* Called when the wire is closed: stops the timer, then releases the connection. */
 void connection_timeout_stop(struct connection *connection);
 

@@ -100,16 +100,21 @@ static uint64_t progress_of(const struct wire *wire, enum phase phase)
     return phase == PHASE_SENDING ? wire_bytes_sent(wire) : wire_bytes_received(wire);
 }
 
+static const uint8_t states[] = {
+    [PHASE_HANDSHAKE] = CONNECTION_HANDSHAKE, [PHASE_FIRST] = CONNECTION_WAITING,
+    [PHASE_IDLE] = CONNECTION_WAITING,        [PHASE_HEAD] = CONNECTION_READING,
+    [PHASE_BODY] = CONNECTION_READING,        [PHASE_WAITING] = CONNECTION_WRITING,
+    [PHASE_SENDING] = CONNECTION_WRITING,     [PHASE_LINGERING] = CONNECTION_WRITING,
+    [PHASE_BLOCKED] = CONNECTION_WRITING,     [PHASE_CLOSING] = CONNECTION_WAITING,
+};
+
+enum connection_state connection_timeout_state(const struct connection *connection)
+{
+    return (enum connection_state)states[connection->phase];
+}
+
 static uint64_t *state_counter(struct connection *connection, enum phase phase)
 {
-    static const uint8_t states[] = {
-        [PHASE_HANDSHAKE] = CONNECTION_HANDSHAKE, [PHASE_FIRST] = CONNECTION_WAITING,
-        [PHASE_IDLE] = CONNECTION_WAITING,        [PHASE_HEAD] = CONNECTION_READING,
-        [PHASE_BODY] = CONNECTION_READING,        [PHASE_WAITING] = CONNECTION_WRITING,
-        [PHASE_SENDING] = CONNECTION_WRITING,     [PHASE_LINGERING] = CONNECTION_WRITING,
-        [PHASE_BLOCKED] = CONNECTION_WRITING,     [PHASE_CLOSING] = CONNECTION_WAITING,
-    };
-
     return &connection->worker->counters->connections[states[phase]];
 }
 

@@ -16,7 +16,9 @@
 #include "wire/wire.h"
 
 struct connection;
+struct connection_row;
 struct stream_listening;
+struct worker_query;
 
 enum { WORKER_EXHAUSTIONS = 7 }; /* errors that worker_may_log_error limits */
 
@@ -73,6 +75,10 @@ struct worker {
     int channel_spare;                      /* spare descriptor, closed to receive a log file from the master; -1: none */
     struct list requests;                   /* to the master, which has not handled them: worker_request.h */
     uint32_t request_number;                /* of the last one */
+    struct worker_query *queries;           /* in progress, of the control socket; NULL: none */
+    uint32_t queries_started;
+    uint32_t queries_sent;                  /* after queries_ms */
+    uint64_t queries_ms;                    /* start of the period of LIMIT_CONTROL_QUERIES */
     struct op signals;                      /* TERM and QUIT sent to this worker itself */
     int signal_fd;
     struct access_log *access_log;          /* batched lines: access_log.c */
@@ -97,6 +103,9 @@ struct stream_listening {
     worker_accept *accept;
     void (*abort_all)(struct worker *worker); /* closes every connection at once */
     void (*update_debug)(struct worker *worker); /* as connection_debug_update */
+    /* Returns the open wire to the client of a connection of worker->streams, and its number; NULL: it is closed. */
+    struct wire *(*find_wire)(struct list *link, uint64_t *out_number);
+    void (*describe)(const struct list *link, struct connection_row *out); /* of such a connection */
 };
 
 /*

@@ -7,6 +7,7 @@
 #include "master/certificate_reload.h"
 #include "server/worker_end.h"
 #include "server/worker_listen.h"
+#include "server/worker_query.h"
 #include "server/worker_request.h"
 
 #include <errno.h>
@@ -79,9 +80,16 @@ static void apply_message(struct worker *worker, const struct channel_message *m
     case CHANNEL_DONE:
         worker_requests_done(worker, message->index);
         break;
+    case CHANNEL_RESPOND:
+        connection_query_respond(worker, message->number, message->index, message->fd);
+        break;
+    case CHANNEL_RESPONSES:
+        worker_query_responses(worker, message->index, message->number, message->fd);
+        break;
     case CHANNEL_READY:
     case CHANNEL_FAILED:
     case CHANNEL_TICKET_KEY:
+    case CHANNEL_QUERY:
     case CHANNEL_KINDS:
         break;
     }
@@ -101,7 +109,7 @@ static void channel_readable(struct op *op, int result)
     worker->channel_spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (result == -EMFILE)
         log_write(worker->log, LOG_ALERT,
-                  "a reopened log, a socket or certificates could not be received from the master: %s",
+                  "a reopened log, a socket, a query or certificates could not be received from the master: %s",
                   strerror(EMFILE));
     if (result == -EPROTO)
         log_write(worker->log, LOG_ALERT, "a malformed message on the master's channel");

@@ -8,6 +8,7 @@
  */
 #include "base/saturate.h"
 #include "log/access_log.h"
+#include "server/connection_query.h"
 #include "server/route.h"
 #include "stream/stream_steps.h"
 #include "tls/client_hello.h"
@@ -362,4 +363,29 @@ static void stream_abort_all(struct worker *worker)
         wire_close(&container_of(link, struct stream, link)->client, WIRE_CLOSE_ABORT);
 }
 
-const struct stream_listening stream_listening = {stream_accept, stream_abort_all, stream_debug_update};
+static struct wire *stream_find_wire(struct list *link, uint64_t *out_number)
+{
+    struct stream *stream = container_of(link, struct stream, link);
+
+    if (stream->closed || stream->client.state == WIRE_CLOSING)
+        return NULL;
+    *out_number = stream->number;
+    return &stream->client;
+}
+
+static void stream_describe(const struct list *link, struct connection_row *out)
+{
+    const struct stream *stream = container_of(link, struct stream, link);
+    bool handshakes = stream->client.state == WIRE_HANDSHAKE;
+
+    *out = (struct connection_row){.number = stream->number,
+                                   .seconds = (stream_now_ms(stream) - stream->began_ms) / 1000,
+                                   .state = handshakes           ? CONNECTION_HANDSHAKE
+                                            : stream->prereading ? CONNECTION_READING
+                                                                 : CONNECTION_WRITING,
+                                   .protocol = "stream"};
+    connection_row_common(out, stream->endpoint, stream->virtual, &stream->address, &stream->client);
+}
+
+const struct stream_listening stream_listening = {stream_accept, stream_abort_all, stream_debug_update,
+                                                  stream_find_wire, stream_describe};

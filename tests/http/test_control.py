@@ -131,13 +131,13 @@ def test_socket_and_what_reads_shared_memory(controlled):
     assert controlled.get().status == 403, 'deny holds for the other server'
 
 
-def test_reload_and_a_killed_worker(controlled):
+def test_reload_and_a_killed_worker(controlled, big):
     controlled.start()
     before = {row['pid'] for row in controlled.ctl('workers')}
     with socket.create_connection(('127.0.0.1', controlled.port), timeout=20 * server_kit.PATIENCE) as stream:
         # A response in progress keeps a worker of the former generation.
         stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        stream.sendall(b'GET /8388608.bin HTTP/1.1\r\nHost: a\r\n\r\n')
+        stream.sendall(b'GET /process-big.bin HTTP/1.1\r\nHost: a\r\n\r\n')
         stream.recv(100)
         controlled.reload()
         rows = controlled.ctl('workers')

@@ -5,6 +5,8 @@
  * into the test server sluice-forbidden.
  */
 #include "http/exchange.h"
+#include "master/channel.h"
+#include "server/connection_query.h"
 #include "server/module.h"
 
 #include <arpa/inet.h>
@@ -13,6 +15,7 @@
 #include <inttypes.h>
 #include <linux/capability.h>
 #include <linux/io_uring.h>
+#include <poll.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -193,6 +196,93 @@ static int run_channel(const char *value)
     return 0;
 }
 
+/* The worker's end of its channel; -1: none. */
+static int channel_fd(void)
+{
+    for (int fd = 3; fd < 1024; fd++) {
+        int kind = 0;
+        socklen_t length = sizeof(kind);
+
+        if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &kind, &length) == 0 && kind == SOCK_SEQPACKET)
+            return fd;
+    }
+    return -1;
+}
+
+/* Sends a packet when there is room. Returns 0 or an errno. */
+static int send_packet(int fd, const void *packet, size_t length)
+{
+    struct pollfd room = {.fd = fd, .events = POLLOUT};
+
+    while (send(fd, packet, length, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+        if (errno != EAGAIN || poll(&room, 1, -1) < 0)
+            return errno;
+    }
+    return 0;
+}
+
+/* Sends the master this many queries for all workers. */
+static int run_query(const char *count)
+{
+    struct pollfd room = {.fd = channel_fd(), .events = POLLOUT};
+    int error = 0;
+
+    for (int i = atoi(count); i > 0 && error == 0; i--) {
+        const struct channel_message query = {.kind = CHANNEL_QUERY, .index = 0x80000000u, .fd = -1};
+
+        while ((error = channel_send(room.fd, &query)) == -EAGAIN && poll(&room, 1, -1) > 0) {
+        }
+    }
+    return -error;
+}
+
+/* Responds with packets of each malformed kind. */
+static void send_malformed(int fd)
+{
+    static struct query_response response = {.row_count = 1};
+
+    for (size_t length = 1; length < query_response_size(1); length += 101)
+        (void)send_packet(fd, &response, length);
+    memset(&response.rows[0], 'x', sizeof(response.rows[0]));
+    (void)send_packet(fd, &response, query_response_size(1));
+    response.row_count = UINT32_MAX;
+    (void)send_packet(fd, &response, sizeof(response));
+    memset(&response, 0xff, sizeof(response));
+    (void)send_packet(fd, &response, sizeof(response));
+}
+
+/* Responds without end with valid packets. */
+static void send_endlessly(int fd)
+{
+    static struct query_response response = {.connections = UINT64_MAX / 2, .row_count = QUERY_ROWS};
+    int error = 0;
+
+    while (error == 0)
+        error = send_packet(fd, &response, sizeof(response));
+}
+
+/* Waits for the next query that the master forwards, and responds to it. Logs before that it waits. */
+static int run_respond(const char *how)
+{
+    struct pollfd message_arrives = {.fd = channel_fd(), .events = POLLIN};
+    struct channel_message message = {.fd = -1};
+
+    dprintf(STDERR_FILENO, "waits for a query\n");
+    while (message.kind != CHANNEL_RESPOND) {
+        int result;
+
+        if (message.fd >= 0)
+            close(message.fd);
+        if (poll(&message_arrives, 1, -1) < 0 || (result = channel_receive(message_arrives.fd, &message)) <= 0)
+            return EPIPE;
+    }
+    if (strcmp(how, "malformed") == 0)
+        send_malformed(message.fd);
+    else
+        send_endlessly(message.fd);
+    return result_of(close(message.fd));
+}
+
 /* Fills all memory that this process shares with others. */
 static int run_overwrite(const char *byte)
 {
@@ -231,6 +321,7 @@ static const struct {
     {"socket", run_raw}, {"netlink", run_netlink}, {"mmap", run_code}, {"io_uring_setup", run_ring},
     {"ioctl", run_ioctl}, {"connect", run_connect}, {"listen", run_listen},
     {"loop", run_loop}, {"channel", run_channel}, {"overwrite", run_overwrite},
+    {"query", run_query}, {"respond", run_respond},
 };
 
 static int run(struct str action)
@@ -287,10 +378,10 @@ static const struct module module_forbidden = {
 };
 
 extern const struct module module_return, module_static, module_gateway, module_proxy, module_limit_req,
-    module_limit_conn;
+    module_limit_conn, module_control;
 
 /* Takes the place of the generated table. */
 const struct module *const module_table[] = {
     &module_limit_req, &module_limit_conn, &module_forbidden, &module_return, &module_gateway, &module_proxy,
-    &module_static, NULL,
+    &module_static, &module_control, NULL,
 };

@@ -85,16 +85,17 @@ END_TEST
 START_TEST(malformed_messages_are_refused)
 {
     static const struct {
-        uint32_t words[5];
+        uint32_t words[7];
         size_t length;
     } cases[] = {
-        {{0x736c7563u, CHANNEL_QUIT, 0, 0}, 15},      /* too short */
-        {{0x736c7563u, CHANNEL_QUIT, 0, 0, 0}, 20},   /* too long */
-        {{0x12345678u, CHANNEL_QUIT, 0, 0}, 16},      /* wrong magic number */
-        {{0x736c7563u, 0, 0, 0}, 16},                 /* no kind */
-        {{0x736c7563u, CHANNEL_KINDS, 0, 0}, 16},     /* unknown kind */
-        {{0x736c7563u, CHANNEL_QUIT, 0, 1}, 16},      /* announces a descriptor and has none */
-        {{0x736c7563u, CHANNEL_ERROR_LOG, 0, 0}, 16}, /* this kind requires a descriptor */
+        {{0x736c7563u, CHANNEL_QUIT, 0, 0}, 23},      /* too short */
+        {{0x736c7563u, CHANNEL_QUIT, 0, 0}, 28},      /* too long */
+        {{0x12345678u, CHANNEL_QUIT, 0, 0}, 24},      /* wrong magic number */
+        {{0x736c7563u, 0, 0, 0}, 24},                 /* no kind */
+        {{0x736c7563u, CHANNEL_KINDS, 0, 0}, 24},     /* unknown kind */
+        {{0x736c7563u, CHANNEL_QUIT, 0, 1}, 24},      /* announces a descriptor and has none */
+        {{0x736c7563u, CHANNEL_ERROR_LOG, 0, 0}, 24}, /* this kind requires a descriptor */
+        {{0x736c7563u, CHANNEL_RESPOND, 0, 0}, 24},  /* so does this */
     };
     struct channel_message got = {.index = 99};
 
@@ -120,7 +121,7 @@ static int lowest_free(void)
 
 START_TEST(surplus_descriptors_are_closed)
 {
-    uint32_t words[4] = {0x736c7563u, CHANNEL_ERROR_LOG, 0, 1};
+    uint32_t words[6] = {0x736c7563u, CHANNEL_ERROR_LOG, 0, 1};
     struct iovec part = {words, sizeof(words)};
     union {
         struct cmsghdr head;
