@@ -90,20 +90,35 @@ size_t query_response_size(unsigned rows)
     return offsetof(struct query_response, rows) + rows * sizeof(struct connection_row);
 }
 
+/* A list that is being sent. */
+struct listing {
+    struct query_response *response;
+    uint32_t left;                  /* rows that may follow */
+    int fd;
+};
+
 /* Sends the rows collected so far. False: the socket has no room, or the other end is closed. */
 static bool send_response(struct query_response *response, int fd)
 {
     ssize_t sent = send(fd, response, query_response_size(response->row_count), MSG_DONTWAIT | MSG_NOSIGNAL);
 
     response->row_count = 0;
-    response->connections = 0;
+    if (sent >= 0)
+        response->connections = 0;
     return sent >= 0;
 }
 
-/* Adds a row, and sends the packet when it is full. */
-static bool add_row(struct query_response *response, int fd)
+static struct connection_row *next_row(const struct listing *listing)
 {
-    return ++response->row_count < QUERY_ROWS || send_response(response, fd);
+    return &listing->response->rows[listing->response->row_count];
+}
+
+/* Adds next_row(), and sends the packet when it is full. */
+static void add_row(struct listing *listing)
+{
+    listing->left--;
+    if (++listing->response->row_count == QUERY_ROWS && !send_response(listing->response, listing->fd))
+        listing->left = 0;
 }
 
 static bool is_listed(const struct connection *connection)
@@ -122,30 +137,40 @@ static uint64_t count_connections(const struct worker *worker)
     return count;
 }
 
-static void list_connections(struct worker *worker, struct query_response *response, uint32_t rows, int fd)
+static void list_http(const struct worker *worker, struct listing *listing, bool waiting)
 {
-    uint64_t number;
-    uint32_t seen = 0;
-    bool room = true;
-
-    response->connections = count_connections(worker);
-    for (struct list *link = worker->connection_list.next; link != &worker->connection_list && seen < rows && room;
+    for (const struct list *link = worker->connection_list.next; link != &worker->connection_list && listing->left > 0;
          link = link->next) {
         const struct connection *connection = container_of(link, struct connection, link);
 
-        if (!is_listed(connection))
+        if (!is_listed(connection) || (connection_timeout_state(connection) == CONNECTION_WAITING) != waiting)
             continue;
-        describe(connection, &response->rows[response->row_count]);
-        room = add_row(response, fd);
-        seen++;
+        describe(connection, next_row(listing));
+        add_row(listing);
     }
-    for (struct list *link = worker->streams.next; link != &worker->streams && seen < rows && room; link = link->next) {
+}
+
+static void list_streams(const struct worker *worker, struct listing *listing)
+{
+    uint64_t number;
+
+    for (struct list *link = worker->streams.next; link != &worker->streams && listing->left > 0; link = link->next) {
         if (!worker->stream->find_wire(link, &number))
             continue;
-        worker->stream->describe(link, &response->rows[response->row_count]);
-        room = add_row(response, fd);
-        seen++;
+        worker->stream->describe(link, next_row(listing));
+        add_row(listing);
     }
+}
+
+/* Idle connections come last, because rows may be omitted. */
+static void list_connections(const struct worker *worker, struct query_response *response, uint32_t rows, int fd)
+{
+    struct listing listing = {response, rows, fd};
+
+    response->connections = count_connections(worker);
+    list_http(worker, &listing, false);
+    list_streams(worker, &listing);
+    list_http(worker, &listing, true);
 }
 
 /* Returns the open wire of a connection; NULL: this worker does not have the connection. */

@@ -13,7 +13,7 @@ enum { QUERY_ROWS = 11 }; /* with them, a packet and the kernel's own data fit i
 /* One connection. Texts end with NUL; longer ones are cut. */
 struct connection_row {
     uint64_t number;                /* $connection */
-    uint64_t received, sent;        /* bytes, without TLS */
+    uint64_t received, sent;        /* bytes of the socket, including TLS records; without those of kernel TLS */
     uint64_t seconds;               /* since it was accepted */
     uint32_t requests;              /* in progress: more than one only in HTTP/2 */
     uint8_t state;                  /* enum connection_state */

@@ -228,18 +228,33 @@ def test_stream(listed):
 
 
 def test_many(listed):
-    """At most LISTED_MAX are listed, with the number of the others."""
+    """At most LISTED_MAX are listed, idle ones last, with the number of the others."""
     listed.start(workers=2)
     count = LISTED_MAX + 50
     with contextlib.ExitStack() as stack:
         for _ in range(count):
             stack.enter_context(client(listed.port))
+        active = stack.enter_context(client(listed.port, b'GET /held/a HTTP/1.1\r\nHost: a\r\n\r\n'))
+        count += 1
         wait_for(lambda: (found := listed.listing()) and len(found['connections']) + found['omitted'] == count, 'all are accepted')
+        listed.row(active, path='/held/a')
         listing = listed.listing()
         assert LISTED_MAX // 2 <= len(listing['connections']) <= LISTED_MAX and listing['silent'] == 0
         assert len(listing['connections']) + listing['omitted'] == count
         assert listed.run('connections').stdout.endswith(f'\n\nconnections that are not listed: {listing["omitted"]}\n')
         listed.close(listing['connections'][-1]['id'])
+
+
+def test_many_commands(listed):
+    """Above the rate of queries, commands wait, and none fails."""
+    listed.start(workers=1)
+    with contextlib.ExitStack() as stack:
+        streams = [stack.enter_context(client(listed.port)) for _ in range(40)]
+        wait_for(lambda: len(listed.listing()['connections']) == 40, 'all are accepted')
+        for row in listed.listing()['connections']:
+            listed.close(row['id'])
+        for stream in streams:
+            assert_reset(stream)
 
 
 def test_both_generations(listed):

@@ -161,6 +161,27 @@ START_TEST(rows_are_bounded_and_all_connections_counted)
 }
 END_TEST
 
+START_TEST(idle_connections_come_last)
+{
+    static struct received got;
+    int fds[3];
+
+    open_server();
+    fds[0] = connect_and_send("");
+    fds[1] = connect_and_send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    fds[2] = connect_and_send("");
+    query(0, 1, &got);
+    ck_assert_uint_eq(got.count, 1);
+    ck_assert_str_eq(got.rows[0].path, "/");
+    query(0, 2, &got);
+    ck_assert_uint_eq(got.count, 2);
+    ck_assert_int_eq(got.rows[1].state, CONNECTION_WAITING);
+    for (unsigned i = 0; i < 3; i++)
+        close(fds[i]);
+    loopback_close(&server);
+}
+END_TEST
+
 /* The worker continues without waiting. */
 START_TEST(socket_without_room_or_reader)
 {
@@ -276,5 +297,6 @@ int main(void)
 {
     return loopback_run("connection_query", (const TTest *const[]){
             rows_describe_connections, long_texts_are_cut, rows_are_bounded_and_all_connections_counted,
-            socket_without_room_or_reader, one_connection_is_closed, malformed_packets_are_detected, NULL});
+            idle_connections_come_last, socket_without_room_or_reader, one_connection_is_closed,
+            malformed_packets_are_detected, NULL});
 }
