@@ -9,8 +9,8 @@
 
 struct acme_zone;
 
-enum acme_client { ACME_UACME };
-enum acme_challenge_type { ACME_HTTP_01, ACME_TLS_ALPN_01 };
+enum acme_client { ACME_UACME, ACME_LEGO };
+enum acme_challenge_type { ACME_HTTP_01, ACME_TLS_ALPN_01, ACME_DNS_01 };
 enum acme_key { ACME_EC256, ACME_EC384, ACME_RSA2048, ACME_RSA4096 };
 
 /* The block `acme`. */
@@ -21,6 +21,10 @@ struct acme_settings {
     int challenge;                  /* enum acme_challenge_type */
     int key_type;                   /* enum acme_key */
     struct str eab_key_id, eab_key; /* external account binding; empty: none */
+    struct str dns;                 /* dns-01: the provider, as the client names it */
+    struct conf_words dns_resolvers; /* name servers that the client asks; none: those of the system */
+    bool dns_propagation;           /* wait until all authoritative name servers have the record */
+    struct str environment;         /* file of variables for the client; empty: none */
     struct str state;               /* the state folder */
     struct str user;                /* runs the client where the server starts as root */
     uint64_t retry_ms;              /* delay after the first failure; doubled after each further one */
@@ -35,6 +39,7 @@ struct acme_certificate {
     const struct acme_settings *settings;
     struct str file;                /* chain and key as PEM: certificates/NAME.pem */
     struct str attempt_file;        /* the last attempt: certificates/NAME.state */
+    struct str environment;         /* settings->environment, terminated by NUL */
 };
 
 /* All certificates of a configuration. The texts are terminated by NUL. */
@@ -57,6 +62,10 @@ bool acme_uses_challenge(const struct acme *acme, enum acme_challenge_type type)
  * a file name and as an argument.
  */
 bool acme_name_valid(struct str name);
+/* True for an IPv4 address, which is a valid name, too. */
+bool acme_address_valid(struct str name);
+/* True for "*." and a DNS name. */
+bool acme_wildcard_valid(struct str name);
 /* True for at least one character of base64url (RFC 4648 5), without padding. */
 bool acme_base64url_valid(struct str text);
 /* True for a token of RFC 8555 8.3: base64url characters, at most LIMIT_ACME_TOKEN. */

@@ -111,7 +111,9 @@ static _Noreturn void become_client(struct acme_run *run, const char *program, i
         close_range(STDERR_FILENO + 1, UINT_MAX, 0) < 0 || signal(SIGPIPE, SIG_DFL) == SIG_ERR ||
         sigprocmask(SIG_SETMASK, &none, NULL) < 0 || chdir(run->home) < 0)
         _exit(NOT_STARTED);
-    umask(077);
+    umask(run->umask ? run->umask : 077);
+    if (run->environment && acme_environment_export(run->environment) < 0)
+        _exit(NOT_STARTED);
     for (size_t i = 0; i < sizeof(removed) / sizeof(removed[0]); i++)
         unsetenv(removed[i]);
     if (setenv(ACME_CHALLENGES, run->challenges, 1) < 0 || setenv(ACME_CHALLENGE_TYPE, run->challenge_type, 1) < 0 ||

@@ -5,11 +5,13 @@
 #ifndef ACME_ACME_CLIENT_H
 #define ACME_ACME_CLIENT_H
 
-#include "acme/acme.h"
+#include "acme/acme_environment.h"
 #include "base/limits.h"
 #include "base/log.h"
 
-enum { ACME_ARGUMENTS = LIMIT_ACME_NAMES + 32 };
+#include <sys/types.h>
+
+enum { ACME_ARGUMENTS = 2 * LIMIT_ACME_NAMES + 48 };
 
 /* Events that end a wait of the renewal process. */
 struct acme_events {
@@ -35,6 +37,8 @@ struct acme_run {
     size_t count;
     const char *challenges;         /* for the hook: the folder, and the type that it accepts */
     const char *challenge_type;
+    const struct acme_environment *environment; /* further variables; NULL: none */
+    mode_t umask;                   /* 0: 077 */
     const char *home;               /* working directory of the program */
     uint64_t timeout_ms;
     struct acme_events *events;

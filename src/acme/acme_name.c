@@ -5,7 +5,9 @@
 
 #include "base/limits.h"
 
-const char *const acme_challenge_types[] = {"http-01", "tls-alpn-01", NULL};
+#include <arpa/inet.h>
+
+const char *const acme_challenge_types[] = {"http-01", "tls-alpn-01", "dns-01", NULL};
 
 bool acme_uses_challenge(const struct acme *acme, enum acme_challenge_type type)
 {
@@ -41,6 +43,23 @@ bool acme_name_valid(struct str name)
             return false;
     }
     return true;
+}
+
+bool acme_address_valid(struct str name)
+{
+    char text[INET_ADDRSTRLEN];
+    struct in_addr address;
+
+    if (name.length >= sizeof(text))
+        return false;
+    memcpy(text, name.data, name.length);
+    text[name.length] = '\0';
+    return inet_pton(AF_INET, text, &address) == 1;
+}
+
+bool acme_wildcard_valid(struct str name)
+{
+    return str_starts(name, STR("*.")) && name.length <= LIMIT_ACME_NAME && acme_name_valid(str_skip(name, 2));
 }
 
 bool acme_base64url_valid(struct str text)

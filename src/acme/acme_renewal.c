@@ -6,8 +6,8 @@
 #include "acme/acme_challenge.h"
 #include "acme/acme_folder.h"
 #include "acme/acme_hook.h"
+#include "acme/acme_order.h"
 #include "acme/acme_status.h"
-#include "acme/acme_uacme.h"
 
 #include <errno.h>
 #include <openssl/rand.h>
@@ -133,6 +133,7 @@ static void request_certificate(struct renewal *renewal, size_t index)
                                .certificate = certificate,
                                .directory = directory,
                                .hook = renewal->hook,
+                               .environment = &renewal->settings->environments[index],
                                .events = &renewal->events,
                                .log = renewal->settings->log};
     char error[LIMIT_ACME_ERROR] = "", cause[LIMIT_ACME_ERROR];
@@ -145,7 +146,7 @@ static void request_certificate(struct renewal *renewal, size_t index)
         snprintf(directory, sizeof(directory), STR_FMT, STR_ARG(certificate->settings->directories.items[i]));
         log_write(renewal->settings->log, LOG_NOTICE, "acme: requesting a certificate for \"" STR_FMT "\" from %s",
                   STR_ARG(certificate->name), order.directory);
-        result = acme_uacme_request(&order, cause, sizeof(cause));
+        result = acme_order_request(&order, cause, sizeof(cause));
         if (result == -EINVAL && length < sizeof(error))
             length += (size_t)snprintf(error + length, sizeof(error) - length, "%s%s: %s", i ? "; " : "",
                                        order.directory, cause);

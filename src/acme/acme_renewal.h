@@ -5,11 +5,12 @@
 #ifndef ACME_ACME_RENEWAL_H
 #define ACME_ACME_RENEWAL_H
 
-#include "acme/acme.h"
+#include "acme/acme_environment.h"
 #include "base/log.h"
 
 struct acme_renewal {
     const struct acme *acme;
+    const struct acme_environment *environments; /* one for each certificate */
     const char *executable;         /* this program, as hook of the client */
     int channel_fd;                 /* to the master; the process exits when the master closes the other end */
     struct log *log;

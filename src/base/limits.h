@@ -235,6 +235,9 @@
 #define LIMIT_ACME_URL              1024            /* bytes of the URL of an authority */
 #define LIMIT_ACME_EMAIL            254
 #define LIMIT_ACME_EAB              512             /* bytes of a key id or key of an external account */
+#define LIMIT_ACME_PROVIDER         64              /* bytes of the name of a DNS provider */
+#define LIMIT_ACME_RESOLVERS        8               /* name servers that the client asks */
+#define LIMIT_ACME_RESOLVER         300             /* bytes of the name or address of one, with its port */
 #define LIMIT_ACME_OUTPUT           8192            /* last bytes of the client's output that are kept */
 #define LIMIT_ACME_ERROR            256             /* bytes of the text of a failure, with its NUL */
 #define LIMIT_ACME_RETRY_MS         (12 * 3600 * 1000) /* longest delay after failures, before up to a quarter of it is added */

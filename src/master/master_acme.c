@@ -54,6 +54,16 @@ int master_acme_open(struct master *master, struct generation *generation)
     return acme->zone ? 0 : -ENOMEM;
 }
 
+/* The variables of all certificates, read as the user that starts the server. NULL when out of memory. */
+static struct acme_environment *read_environments(const struct acme *acme)
+{
+    struct acme_environment *environments = calloc(acme->count, sizeof(*environments));
+
+    for (size_t i = 0; environments && i < acme->count; i++)
+        acme_environment_read(acme->items[i].environment.data, &environments[i]);
+    return environments;
+}
+
 static _Noreturn void become_renewal(struct master *master, struct generation *generation, int channel_fd)
 {
     struct log *log = &master->error_log.log;
@@ -69,6 +79,8 @@ static _Noreturn void become_renewal(struct master *master, struct generation *g
 
     if (result == 0)
         result = find_identity(master, generation, &identity);
+    if (result == 0 && !(renewal.environments = read_environments(renewal.acme)))
+        result = -ENOMEM;
     if (result == 0)
         result = privileges_drop(&identity, &step);
     if (!renewal.executable && readlink("/proc/self/exe", executable, sizeof(executable) - 1) > 0)

@@ -4,14 +4,16 @@
 #include "base/limits.h"
 #include "site/core.h"
 
+#include <errno.h>
 #include <stddef.h>
+#include <sys/stat.h>
 
 #define AT(field) offsetof(struct acme_settings, field)
 
 #define HINT_DIRECTORY STR("write: directory: https://acme-v02.api.letsencrypt.org/directory")
 
 /* In the order of enum acme_client and enum acme_key. */
-static const char *const clients[] = {"uacme", NULL};
+static const char *const clients[] = {"uacme", "lego", NULL};
 static const char *const keys[] = {"ec256", "ec384", "rsa2048", "rsa4096", NULL};
 
 const struct directive core_acme_children[] = {
@@ -30,7 +32,7 @@ const struct directive core_acme_children[] = {
      .offset = AT(client),
      .choices = clients,
      .default_value = "uacme",
-     .help = "The program that requests certificates. It must be installed."},
+     .help = "The program that requests certificates, uacme or lego. It must be installed (apt-get install)."},
     {.name = "challenge",
      .type = DIRECTIVE_CHOICE,
      .offset = AT(challenge),
@@ -38,7 +40,32 @@ const struct directive core_acme_children[] = {
      .default_value = "http-01",
      .help = "How the authority validates names: `http-01` by a request to port 80, `tls-alpn-01` (RFC 8737) by a TLS "
              "handshake with port 443. This server answers on all its addresses, with `ssl` for tls-alpn-01; "
-             "the port of one of them must be reachable under each name."},
+             "the port of one of them must be reachable under each name. `dns-01` by a TXT record, which the client "
+             "lego publishes at the DNS provider `dns`; it permits wildcards. lego cannot use tls-alpn-01."},
+    {.name = "dns",
+     .type = DIRECTIVE_TEXT,
+     .offset = AT(dns),
+     .example = "dns: cloudflare",
+     .help = "The DNS provider of dns-01, as lego names it; `lego dnshelp` lists them with the variables of their "
+             "credentials (`environment`)."},
+    {.name = "dns_resolvers",
+     .type = DIRECTIVE_WORDS,
+     .offset = AT(dns_resolvers),
+     .example = "dns_resolvers: [192.0.2.53, '[2001:db8::53]:53']",
+     .help = "Name servers that the client asks, where those of the system do not see the public zone."},
+    {.name = "dns_propagation",
+     .type = DIRECTIVE_SWITCH,
+     .offset = AT(dns_propagation),
+     .default_value = "on",
+     .help = "Whether the client waits until all authoritative name servers have the TXT record of dns-01, before the "
+             "authority looks it up."},
+    {.name = "environment",
+     .type = DIRECTIVE_PATH,
+     .offset = AT(environment),
+     .example = "environment: /etc/sluice/acme.env",
+     .help = "File with variables for the client, one NAME=VALUE per line, as the credentials of the DNS provider. "
+             "Only its owner may have access to it (mode 0600). It is read by the process that runs the client, as the "
+             "user that starts the server, at each start and reload; its values are never logged."},
     {.name = "key_type",
      .type = DIRECTIVE_CHOICE,
      .offset = AT(key_type),
@@ -119,6 +146,69 @@ static void check_directories(const struct acme_settings *acme, struct conf_read
     }
 }
 
+static void check_client(const struct acme_settings *acme, struct conf_reader *reader, const struct conf_node *at)
+{
+    bool lego = acme->client == ACME_LEGO;
+
+    if (acme->challenge == ACME_DNS_01 && !lego)
+        conf_error(reader->errors, at->mark, STR("write: client: lego"),
+                   "acme: the client uacme has no challenge dns-01");
+    if (acme->challenge == ACME_TLS_ALPN_01 && lego)
+        conf_error(reader->errors, at->mark, STR("write: client: uacme, or: challenge: http-01"),
+                   "acme: the client lego cannot leave the challenge tls-alpn-01 to this server");
+    if (lego && str_empty(acme->email))
+        conf_error(reader->errors, at->mark, STR("write: email: admin@example.org"),
+                   "acme: the client lego needs an email address");
+}
+
+/* "manual" waits for a person at a terminal. */
+static bool provider_valid(struct str name)
+{
+    for (size_t i = 0; i < name.length; i++) {
+        if (!(name.data[i] >= 'a' && name.data[i] <= 'z') && !(name.data[i] >= '0' && name.data[i] <= '9') &&
+            name.data[i] != '-')
+            return false;
+    }
+    return is_argument(name, LIMIT_ACME_PROVIDER) && !str_equal(name, STR("manual"));
+}
+
+static void check_dns(const struct acme_settings *acme, struct conf_reader *reader, const struct conf_node *at)
+{
+    if (acme->challenge == ACME_DNS_01 && str_empty(acme->dns))
+        conf_error(reader->errors, at->mark, STR("write: dns: PROVIDER; lego dnshelp lists them"),
+                   "acme: the challenge dns-01 needs a DNS provider");
+    if (acme->challenge != ACME_DNS_01 && !str_empty(acme->dns))
+        conf_error(reader->errors, at->mark, STR("write: challenge: dns-01"),
+                   "acme.dns has no effect with another challenge than dns-01");
+    if (!provider_valid(acme->dns))
+        conf_error(reader->errors, at->mark, STR("write one of: lego dnshelp"),
+                   "acme.dns: \"" STR_FMT "\" is not a DNS provider that needs no terminal", STR_ARG(acme->dns));
+    for (size_t i = 0; i < acme->dns_resolvers.count; i++) {
+        struct str resolver = acme->dns_resolvers.items[i];
+
+        if (i >= LIMIT_ACME_RESOLVERS || str_empty(resolver) || str_find(resolver, ',') >= 0 ||
+            !is_argument(resolver, LIMIT_ACME_RESOLVER))
+            conf_error(reader->errors, at->mark, STR("write: dns_resolvers: [192.0.2.53, '[2001:db8::53]:53']"),
+                       "acme.dns_resolvers: \"" STR_FMT "\" is not one of at most 8 name servers", STR_ARG(resolver));
+    }
+}
+
+/* A file that this user cannot examine is checked by the renewal process. */
+static void check_environment(const struct acme_settings *acme, struct conf_reader *reader, const struct conf_node *at)
+{
+    struct str path = arena_copy(reader->arena, acme->environment);
+    struct stat state;
+
+    if (str_empty(path) || (stat(path.data, &state) < 0 && errno == EACCES))
+        return;
+    if (stat(path.data, &state) < 0 || !S_ISREG(state.st_mode))
+        conf_error(reader->errors, at->mark, STR("create it with lines NAME=VALUE, and mode 0600"),
+                   "acme.environment: \"" STR_FMT "\" is not a file", STR_ARG(path));
+    else if (state.st_mode & 077)
+        conf_error(reader->errors, at->mark, STR("chmod 600"),
+                   "acme.environment: others than the owner of \"" STR_FMT "\" have access to it", STR_ARG(path));
+}
+
 void core_acme_check(const struct core_ssl *ssl, struct conf_reader *reader, const struct conf_node *at)
 {
     const struct acme_settings *acme = &ssl->acme;
@@ -127,6 +217,9 @@ void core_acme_check(const struct core_ssl *ssl, struct conf_reader *reader, con
     if (!node)
         return;
     check_directories(acme, reader, node);
+    check_client(acme, reader, node);
+    check_dns(acme, reader, node);
+    check_environment(acme, reader, node);
     if (!is_argument(acme->email, LIMIT_ACME_EMAIL) || (acme->email.length && str_find(acme->email, '@') < 1))
         conf_error(reader->errors, node->mark, STR("write: email: admin@example.org"),
                    "acme.email: \"" STR_FMT "\" is not an email address", STR_ARG(acme->email));

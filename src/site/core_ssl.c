@@ -116,8 +116,8 @@ static const struct directive directives[] = {
      .children = core_acme_children,
      .example = "acme: {email: admin@example.org}",
      .help = "Settings of `ssl_certificate: acme`: certificates by ACME (RFC 8555) for the names of `server_name`. "
-             "Its use accepts the terms of service of the authority. The client program uacme requests them "
-             "(`apt-get install uacme`) in a process of its own. This server answers the challenges on all its "
+             "Its use accepts the terms of service of the authority. The client program (`client`) requests them "
+             "in a process of its own. This server answers the challenges on all its "
              "addresses: one of them must be port 80 of each name, or port 443 with `challenge: tls-alpn-01`. Until "
              "the first certificate arrives, a self-signed one is used; new ones are used by new connections "
              "without a reload. A certificate is renewed after two thirds of its lifetime; after failures, the "

@@ -21,7 +21,9 @@ static bool same_settings(const struct acme_settings *one, const struct acme_set
 {
     return str_equal(one->email, other->email) && same_words(&one->directories, &other->directories) &&
            one->client == other->client && one->challenge == other->challenge && one->key_type == other->key_type &&
-           str_equal(one->eab_key_id, other->eab_key_id) && str_equal(one->eab_key, other->eab_key);
+           str_equal(one->eab_key_id, other->eab_key_id) && str_equal(one->eab_key, other->eab_key) &&
+           str_equal(one->dns, other->dns) && same_words(&one->dns_resolvers, &other->dns_resolvers) &&
+           one->dns_propagation == other->dns_propagation && str_equal(one->environment, other->environment);
 }
 
 static void report_name(struct load *load, const struct loaded_server *loaded, struct str hint, const char *text,
@@ -32,7 +34,18 @@ static void report_name(struct load *load, const struct loaded_server *loaded, s
     conf_error(load->errors, files[0].mark, hint, "ssl_certificate: acme %s \"" STR_FMT "\"", text, STR_ARG(name));
 }
 
-/* http-01 and tls-alpn-01 prove the control of single names only. */
+/* http-01 and tls-alpn-01 prove the control of single names only; dns-01 only of DNS names. */
+static struct str name_hint(const struct acme_settings *settings, struct str name)
+{
+    bool by_dns = settings->challenge == ACME_DNS_01;
+
+    if (acme_wildcard_valid(name))
+        return by_dns ? STR("") : STR("a wildcard needs acme: {client: lego, challenge: dns-01, dns: PROVIDER}");
+    if (!acme_name_valid(name))
+        return STR("list the names; move wildcards and regular expressions to another server");
+    return by_dns && acme_address_valid(name) ? STR("an address needs the challenge http-01 or tls-alpn-01") : STR("");
+}
+
 static bool names_valid(struct load *load, const struct loaded_server *loaded)
 {
     const struct conf_words *names = &loaded->server->names;
@@ -45,10 +58,11 @@ static bool names_valid(struct load *load, const struct loaded_server *loaded)
         return false;
     }
     for (size_t i = 0; i < names->count; i++) {
-        if (acme_name_valid(names->items[i]))
+        struct str hint = name_hint(&loaded->ssl->acme, names->items[i]);
+
+        if (str_empty(hint))
             continue;
-        report_name(load, loaded, STR("list the names; move wildcards and regular expressions to another server"),
-               "cannot obtain a certificate for", names->items[i]);
+        report_name(load, loaded, hint, "cannot obtain a certificate for", names->items[i]);
         faults++;
     }
     return faults == 0;
@@ -109,18 +123,22 @@ static int start_certificate(struct load *load, const struct loaded_server *load
 {
     struct arena *arena = load->reader.arena;
     struct acme *acme = &load->configuration->acme;
+    struct str file_name = loaded->server->names.items[0];
 
     acme->state = arena_copy(arena, loaded->ssl->acme.state);
     acme->user = arena_copy(arena, str_or_empty(loaded->ssl->acme.user));
     acme->challenges = arena_join(arena, (const struct str[]){acme->state, STR("/challenges")}, 2);
     *made = (struct acme_certificate){.name = loaded->server->names.items[0], .settings = &loaded->ssl->acme};
+    if (acme_wildcard_valid(file_name))
+        file_name = arena_join(arena, (const struct str[]){STR("_"), str_skip(file_name, 1)}, 2);
+    made->environment = arena_copy(arena, str_or_empty(made->settings->environment));
     made->names = arena_zalloc(arena, LIMIT_ACME_NAMES, sizeof(struct str));
     made->file =
-        arena_printf(arena, STR_FMT "/certificates/" STR_FMT ".pem", STR_ARG(acme->state), STR_ARG(made->name));
+        arena_printf(arena, STR_FMT "/certificates/" STR_FMT ".pem", STR_ARG(acme->state), STR_ARG(file_name));
     made->attempt_file =
-        arena_printf(arena, STR_FMT "/certificates/" STR_FMT ".state", STR_ARG(acme->state), STR_ARG(made->name));
+        arena_printf(arena, STR_FMT "/certificates/" STR_FMT ".state", STR_ARG(acme->state), STR_ARG(file_name));
     return acme->state.data && acme->user.data && acme->challenges.data && made->names && made->file.data &&
-                   made->attempt_file.data
+                   made->attempt_file.data && made->environment.data && file_name.data
                ? 0
                : -ENOMEM;
 }

@@ -37,11 +37,11 @@ class Pebble:
         self.settings = {'listenAddress': f'127.0.0.1:{self.port}', 'managementListenAddress': f'127.0.0.1:{server_kit.free_port()}',
                          'certificate': self.certificate, 'privateKey': key, 'httpPort': http_port,
                          'tlsPort': tls_port or server_kit.free_port(), 'externalAccountBindingRequired': False, **settings}
-        dns, management = server_kit.free_port(), server_kit.free_port()
+        dns, self.management = server_kit.free_port(), server_kit.free_port()
         # It listens on the DNS port by UDP and TCP.
         self.names = Program([program('pebble-challtestsrv'), '-defaultIPv4', '127.0.0.1', '-defaultIPv6', '', '-dns01',
                               f'127.0.0.1:{dns}', '-http01', '', '-https01', '', '-tlsalpn01', '', '-management',
-                              f'127.0.0.1:{management}'], port=dns)
+                              f'127.0.0.1:{self.management}'], port=dns)
         self.environment = environment or {}
         self.authority = None
         self.start()
@@ -65,7 +65,7 @@ class Pebble:
 class Site:
     """A server that obtains certificates: one for `names` and one for each of `more`, and the challenge's port with a redirect to https."""
 
-    def __init__(self, folder, names, directory, http_port, state=None, mounts=(), environment=None, more=(), loop='epoll',
+    def __init__(self, folder, names, directory, http_port, state=None, mounts=(), variables=None, more=(), loop='epoll',
                  status_port=None, port=None, main=None, **acme):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir()
@@ -77,7 +77,7 @@ class Site:
             *({'listen': f'127.0.0.1:{self.port} ssl', 'server_name': each, 'ssl_certificate': 'acme', 'return': '200 ok'}
               for each in (names, *more)),
             *([{'listen': f'127.0.0.1:{status_port}', 'location': {'/': {'status': 'on'}}}] if status_port else [])], http={'acme': {'state': str(self.state), 'directory': directory, 'email': 'admin@example.org', 'retry': '1s', **acme}},
-            loop=loop, main=main, command_prefix=namespace(*mounts), environment=environment)
+            loop=loop, main=main, command_prefix=namespace(*mounts), environment=variables)
         self.http_port = http_port
         self.server.start([self.port, http_port])
 
@@ -112,14 +112,16 @@ class Site:
 
 @contextlib.contextmanager
 def site_starter(tmp_path):
-    """Yields starter(**settings of Site, authority=settings of Pebble) -> a site with its authority, which validates at its ports."""
+    """Yields starter(**settings of Site, authority=settings of Pebble) -> a site with its authority, which validates at its ports.
+    client_settings(authority) -> more settings of Site."""
     opened = []
 
-    def starter(names='a.test b.test', authority=None, environment=None, mounts=(), directory=None, **settings):
+    def starter(names='a.test b.test', authority=None, environment=None, mounts=(), directory=None, client_settings=None, **settings):
         http_port, port = server_kit.free_port(), server_kit.free_port()
         pebble = Pebble(tmp_path / f'authority{len(opened)}', http_port, tls_port=port, **(authority or {}))
         site = Site(tmp_path / f'site{len(opened)}', names, directory(pebble) if directory else pebble.directory, http_port, port=port,
-                    mounts=[(pebble.certificate, TRUSTED), *mounts], environment=environment, **settings)
+                    mounts=[(pebble.certificate, TRUSTED), *mounts], variables=environment,
+                    **settings, **(client_settings(pebble) if client_settings else {}))
         site.pebble = pebble
         opened.append(site)
         return site

@@ -45,6 +45,23 @@ START_TEST(names_are_checked)
 }
 END_TEST
 
+START_TEST(wildcards_and_addresses_are_distinguished)
+{
+    static const char *const bad[] = {"", "*", "*.", "a.test", "*a.test", "*.*.test", "*..test",
+                                      "*.a.test.", "x.*.test", "*.a_b"};
+
+    ck_assert(acme_wildcard_valid(STR("*.a.test")));
+    ck_assert(acme_wildcard_valid(STR("*.test")));
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        ck_assert_msg(!acme_wildcard_valid(str_from(bad[i])), "%s", bad[i]);
+    ck_assert(acme_address_valid(STR("192.0.2.1")));
+    ck_assert(!acme_address_valid(STR("192.0.2.1.test")));
+    ck_assert(!acme_address_valid(STR("192.0.2")));
+    ck_assert(!acme_address_valid(STR("a.test")));
+    ck_assert(!acme_address_valid(STR("")));
+}
+END_TEST
+
 START_TEST(tokens_are_checked)
 {
     char longest[LIMIT_ACME_TOKEN + 1];
@@ -92,7 +109,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {names_are_checked, tokens_are_checked, authorizations_begin_with_their_token,
+    const TTest *const tests[] = {names_are_checked, wildcards_and_addresses_are_distinguished, tokens_are_checked,
+                                  authorizations_begin_with_their_token,
                                   a_challenge_is_used_if_one_certificate_names_it, NULL};
 
     return run_tests("acme_name", tests);
