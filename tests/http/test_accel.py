@@ -114,7 +114,7 @@ def test_content_type_of_other_responses(client):
 @pytest.mark.parametrize('path, status, body', [
     ('/denied', 200, b'one\n'), ('/escaped', 200, b'one\n'), ('/named', 200, b'named'), ('/missing', 404, None), ('/climbs', 500, None),
     ('/elsewhere', 500, None), ('/ignored', 200, b'not this\n'), ('/loop', 500, None)])
-def test_x_accel_redirect_targets_are_served_or_refused(client, path, status, body):
+def test_x_accel_redirect_targets_are_served_or_rejected(client, path, status, body):
     answer = client.get(path)
     assert answer.status == status and (body is None or answer.body == body)
     if status >= 400:

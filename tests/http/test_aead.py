@@ -140,7 +140,7 @@ def test_plain_http_selects_no_engine(tmp_path, site):
         server.stop()
 
 
-def test_engine_left_out_of_the_build_is_refused(tmp_path, built):
+def test_engine_left_out_of_the_build_is_rejected(tmp_path, built):
     status, output = check(tmp_path, ssl_aead='ipsec-mb')
     assert (status == 0) == built
     if not built:

@@ -321,7 +321,7 @@ def test_storing_and_reuse_rules(client, upstream, is_stored, loop, transport, n
     ({'path': '/tmp/x', 'keys_zone': 'one:1m', 'size': '1g'}, 'size'),
     ([{'path': '/tmp/x', 'keys_zone': 'one:1m'}, {'path': '/tmp/y', 'keys_zone': 'one:1m'}], 'already used by another cache'),
 ])
-def test_invalid_cache_paths_are_refused(tmp_path, path, output):
+def test_invalid_cache_paths_are_rejected(tmp_path, path, output):
     made = server_kit.Server(tmp_path, [{'listen': '127.0.0.1:1'}], http={'proxy_cache_path': path})
     answer = subprocess.run([server_kit.SLUICE, '-t', '-c', made.config_path], capture_output=True, text=True, check=False)
     assert answer.returncode == 1 and output in answer.stderr and '.yaml:' in answer.stderr

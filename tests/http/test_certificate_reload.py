@@ -213,7 +213,7 @@ WRONG = [('valid=10', '10'), ('valid=1ms', 'files are checked at most every 100 
 
 
 @pytest.mark.parametrize('value, words', WRONG)
-def test_invalid_configurations_are_refused(start_server, value, words):
+def test_invalid_configurations_are_rejected(start_server, value, words):
     with pytest.raises(RuntimeError) as error:
         start_server(ssl_certificate_cache=value)
     assert words in str(error.value)

@@ -155,7 +155,7 @@ def test_session_is_not_resumed_at_another_server(mutual_tls_server, certificate
 
 
 @pytest.mark.parametrize('version', VERSIONS)
-def test_session_of_a_refused_client_is_not_resumed(mutual_tls_server, certificates, tmp_path, version):
+def test_session_of_a_rejected_client_is_not_resumed(mutual_tls_server, certificates, tmp_path, version):
     session, good = tmp_path / 'session', ['-cert', certificates[0]['good'][0], '-key', certificates[0]['good'][1]]
     assert '400 Bad Request' in fetch_with_session(mutual_tls_server.port, version, session_out=session, name='strict.test', target='/certificate')[1]
     resumed, answer = fetch_with_session(mutual_tls_server.port, version, session_in=session, name='strict.test', target='/certificate', more=good)
@@ -210,7 +210,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize('block, words', WRONG)
-def test_invalid_configurations_are_refused(tmp_path, certificate, block, words):
+def test_invalid_configurations_are_rejected(tmp_path, certificate, block, words):
     made = server_kit.Server(tmp_path / 'server', [{'listen': f'127.0.0.1:{server_kit.free_port()} ssl', 'ssl_certificate': certificate[0],
                                                     'ssl_certificate_key': certificate[1], **block}])
     with pytest.raises(RuntimeError) as error:

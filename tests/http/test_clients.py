@@ -53,7 +53,7 @@ def test_curl_follows_the_directory_redirect(curl, served):
     assert b'folder' in curl('-L', served.url('/folder')).stdout
 
 
-def test_curl_path_traversal_is_refused(curl, served):
+def test_curl_path_traversal_is_rejected(curl, served):
     done = curl('--path-as-is', '-o', '/dev/null', '-w', '%{http_code}', served.url('/../../../../etc/passwd'))
     assert done.stdout in (b'400', b'403', b'404')
 

@@ -105,7 +105,7 @@ def test_random_input_does_not_crash(folder, text):
     assert status in (0, 1), output
 
 
-def test_exponential_aliases_are_refused(folder):
+def test_exponential_aliases_are_rejected(folder):
     text = 'x-0: &a0 [a, a, a, a, a, a, a, a, a]\n' + ''.join(
         f'x-{n}: &a{n} [{", ".join([f"*a{n - 1}"] * 9)}]\n' for n in range(1, 12)) + 'http: *a11\n'
     assert check(folder, text)[0] == 1
@@ -190,7 +190,7 @@ def test_options_v_and_V_print_versions():
 
 
 @pytest.mark.parametrize('arguments', [['-z'], ['nonsense'], ['-c'], ['-s', 'nonsense'], ['help'], ['-t', '-c']])
-def test_invalid_command_lines_are_refused(arguments):
+def test_invalid_command_lines_are_rejected(arguments):
     done = run(*arguments)
     assert done.returncode in (0, 1, 2) and (done.stderr or done.stdout)
     if arguments != ['help']:

@@ -238,7 +238,7 @@ WRONG = [({'ssl_session_tickets': 'off'}, 'ssl_early_data cannot be used without
 
 
 @pytest.mark.parametrize('block, words', WRONG)
-def test_invalid_configurations_are_refused(start_server, tmp_path, block, words):
+def test_invalid_configurations_are_rejected(start_server, tmp_path, block, words):
     if 'ssl_session_ticket_key' in block:
         (tmp_path / 'ticket.key').write_bytes(os.urandom(80))
         block = {'ssl_session_ticket_key': str(tmp_path / 'ticket.key')}

@@ -89,7 +89,7 @@ def test_curl_gets_plain_text(served):
     assert made.stdout.startswith(b'404 Not Found\n')
 
 
-def test_refused_request_heads_get_a_page(served):
+def test_rejected_request_heads_get_a_page(served):
     client = served.connect()
     client.send(b'GET / HTTP/1.1\r\nHost: a\r\nAccept: application/json\r\nBad Field: x\r\n\r\n')
     response = client.read()

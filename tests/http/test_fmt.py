@@ -44,7 +44,7 @@ def test_every_configuration_keeps_its_meaning(path):
     check_properties(path.read_text(), done.stdout)
 
 
-def test_invalid_configurations_are_formatted_or_refused():
+def test_invalid_configurations_are_formatted_or_rejected():
     laid_out = 0
     for case in CASES:
         text = case.split('\n', 1)[1].split('~~~\n')[0]

@@ -27,7 +27,7 @@ def test_status_and_connection_of_each_row(client, request_bytes, statuses, ends
 @pytest.mark.http1('request smuggling')
 @pytest.mark.parametrize('row', [row for row in hostile.ROWS if row[3] is True and 'without end' not in row[0]],
                          ids=lambda row: ascii(row[0][:60]))
-def test_bytes_after_a_refused_head_are_not_parsed(launch, loop, row):
+def test_bytes_after_a_rejected_head_are_not_parsed(launch, loop, row):
     served = launch(loop, 'plain')
     client = served.connect()
     try:

@@ -212,7 +212,7 @@ def test_invalid_handshake_is_502(served, client, target):
     assert 'upstream sent invalid response: ' in served.server.errors()
 
 
-def test_refused_upgrade_has_its_status(client, upstream):
+def test_rejected_upgrade_has_its_status(client, upstream):
     """The client would take a 2xx for the tunnel; another status is passed on."""
     for target, status in (('/denied', 403), ('/plain', 501), ('/page', 501), ('/one.txt', 501)):
         stream, answer = connect_to(client, target)
@@ -224,7 +224,7 @@ def test_refused_upgrade_has_its_status(client, upstream):
 
 @pytest.mark.parametrize('method, protocol, status', [('CONNECT', 'connect-udp', 501), ('CONNECT', 'h2c', 501), ('CONNECT', 'a b', None),
                                                       ('GET', 'websocket', None), ('POST', 'websocket', None)])
-def test_other_protocol_fields_are_refused(served, upstream, method, protocol, status):
+def test_other_protocol_fields_are_rejected(served, upstream, method, protocol, status):
     count = len(upstream.requests)
     raw = http2.Frames(http2.dial(served.port, served.transport, TIMEOUT), scheme='http' if served.transport == 'plain' else 'https')
     raw.send(raw.head(1, '/echo', method, [(':protocol', protocol)], flags=http2.END_HEADERS))

@@ -185,7 +185,7 @@ def test_long_server_name_list(tmp_path):
     assert line.split()[-6000:] == names
 
 
-def test_directive_with_too_many_words_is_refused(tmp_path):
+def test_directive_with_too_many_words_is_rejected(tmp_path):
     (tmp_path / 'nginx.conf').write_text('http {\nserver {\nlog_format a ' + 'b ' * 2000000 + '; } }')
     status, output = import_file(tmp_path / 'nginx.conf', tmp_path / 'out.yaml')
     assert status == 1 and 'nginx.conf:3: error: a directive has too many words' in output

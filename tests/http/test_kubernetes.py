@@ -36,7 +36,7 @@ def test_manifest_is_valid(name, version):
     kubernetes_validate.validate(MANIFESTS[name], version, strict=True)
 
 
-def test_a_misspelled_field_is_refused():
+def test_a_misspelled_field_is_rejected():
     manifest = dict(find('Deployment'), spec=dict(find('Deployment')['spec'], replica=2))
     with pytest.raises(kubernetes_validate.ValidationError):
         kubernetes_validate.validate(manifest, VERSIONS[0], strict=True)

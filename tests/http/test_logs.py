@@ -65,7 +65,7 @@ def test_log_fields_have_the_values_of_the_request(served):
         assert row['ssl_protocol'] == 'TLSv1.3' and row['ssl_cipher'] == 'TLS_AES_128_GCM_SHA256'
 
 
-def test_refused_requests_are_logged(served):
+def test_rejected_requests_are_logged(served):
     client = served.connect()
     client.send('GET /refused HTTP/1.1\r\n\r\n')
     assert client.read().status == 400

@@ -207,7 +207,7 @@ def test_batch_is_repeated_when_the_collector_starts(start, upstream):
     late.stop()
 
 
-def test_batch_that_is_refused_is_dropped(start, collector):
+def test_batch_that_is_rejected_is_dropped(start, collector):
     collector.statuses = [400]
     site = start()
     site.fetch('/local/x')

@@ -92,7 +92,7 @@ def test_path_of_a_passed_socket_is_not_removed(activate, tmp_path):
     assert os.path.exists(path)
 
 
-def test_port_in_use_without_a_passed_socket_is_refused(site, tmp_path, loop):
+def test_port_in_use_without_a_passed_socket_is_rejected(site, tmp_path, loop):
     """The passed socket has another address, and the configured port is in use."""
     taken = listening()
     server = server_kit.Server(tmp_path / 'refused', [{'listen': f'127.0.0.1:{taken.getsockname()[1]}', 'root': site}], loop=loop,

@@ -53,7 +53,7 @@ def test_usage_is_short():
     (['-x'], 'invalid option: "-x"'), (['-c'], 'requires a file name'), (['srve'], 'did you mean "serve"'),
     (['-s', 'hup'], 'stop, quit, reopen, reload or upgrade'), (['-t', '-s', 'quit'], 'cannot be combined'),
     (['serve', '--port', '0'], 'invalid port')])
-def test_invalid_command_lines_are_refused(arguments, output):
+def test_invalid_command_lines_are_rejected(arguments, output):
     ran = run(*arguments)
     assert ran.returncode == 1 and ran.stdout == ''
     assert ran.stderr.startswith('sluice: [emerg] ') and output in ran.stderr

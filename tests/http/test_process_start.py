@@ -199,7 +199,7 @@ def test_daemon_detaches_from_the_terminal(start):
     assert not os.path.exists(pid_path)
 
 
-def test_daemon_refuses_stderr_logs(start):
+def test_daemon_rejects_stderr_logs(start):
     server = start(wait=False, daemon=True, error_log={'path': 'stderr', 'level': 'info'},
                    http={'access_log': {'path': 'stdout', 'format': 'main'}})
     ran = subprocess.run([SLUICE, '-c', server.config_path], capture_output=True, text=True, timeout=30)

@@ -63,7 +63,7 @@ def fetch(proxy, text):
 
 @pytest.mark.parametrize('row', [row for row in hostile.ROWS if 'without end' not in row[0]],
                          ids=[f'{number}: {row[0][:60]!a}' for number, row in enumerate(hostile.ROWS) if 'without end' not in row[0]])
-def test_each_row_is_refused_or_forwarded_unambiguously(proxy, upstream, row):
+def test_each_row_is_rejected_or_forwarded_unambiguously(proxy, upstream, row):
     _, text, statuses, ends = row
     before = len(upstream.requests)
     answer = fetch(proxy, text + SMUGGLED)

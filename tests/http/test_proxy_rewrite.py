@@ -141,7 +141,7 @@ def test_proxy_method_replaces_the_method(client, upstream):
     ('proxy_cookie_flags: a', 'the name of a cookie'),
     ('proxy_cookie_flags: a secret', 'not a cookie flag'),
 ])
-def test_invalid_configurations_are_refused(tmp_path, line, output):
+def test_invalid_configurations_are_rejected(tmp_path, line, output):
     (tmp_path / 'a.yaml').write_text(f'http:\n  server:\n    listen: 127.0.0.1:{server_kit.free_port()}\n    {line}\n')
     done = subprocess.run([server_kit.SLUICE, '-t', '-c', str(tmp_path / 'a.yaml')], capture_output=True, text=True, timeout=20)
     assert done.returncode == 1 and output in done.stdout + done.stderr

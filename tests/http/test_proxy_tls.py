@@ -250,7 +250,7 @@ def authority(tmp_path):
     return Authority(str(tmp_path / 'authority'), 'inside')
 
 
-def test_revoked_certificate_is_refused(launch, loop, authority, inner):
+def test_revoked_certificate_is_rejected(launch, loop, authority, inner):
     good, bad = authority.client('localhost'), authority.client('localhost-too')
     authority.revoke(bad)
     lists = {'proxy_ssl_trusted_certificate': authority.certificate, 'proxy_ssl_crl': authority.crl()}

@@ -109,7 +109,7 @@ def test_all_files_of_usr_share_doc(launch, loop, tree, tmp_path, parallel):
     print(f'{len(names)} files, {connections} connections')
 
 
-def test_links_out_of_the_root_are_refused(launch, loop, tree, tmp_path):
+def test_links_out_of_the_root_are_rejected(launch, loop, tree, tmp_path):
     _, refused = tree
     if not refused:
         pytest.skip('no link leaves it')

@@ -303,7 +303,7 @@ class Plain:
 # A body that is rejected or incomplete is not passed on by the location of the error page.
 @pytest.mark.parametrize('coding, size, buffering, status', [
     ('length', 5000, False, 413), ('length', 5000, True, 413), ('chunked', 5000, True, 413), ('bad chunk', 0, True, 400)])
-def test_refused_body_is_not_forwarded(launch, loop, transport, gates, coding, size, buffering, status):
+def test_rejected_body_is_not_forwarded(launch, loop, transport, gates, coding, size, buffering, status):
     to = f'http://127.0.0.1:{gates.port}'
     served = launch(loop, transport, server={'location': {'/': {
         'proxy_pass': to, 'client_max_body_size': '1k', 'proxy_request_buffering': buffering, 'error_page': '400 413 @page'},

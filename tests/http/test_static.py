@@ -212,7 +212,7 @@ def test_unreadable_file_is_403(client, served):
         assert client.get('/closed.txt').status == 403
 
 
-def test_refused_links_are_logged_with_the_directive(client, served):
+def test_rejected_links_are_logged_with_the_directive(client, served):
     assert client.get('/link-out').status == 403
     deadline = time.monotonic() + 10 * server_kit.PATIENCE
     while 'disable_symlinks' not in served.server.errors() and time.monotonic() < deadline:
@@ -222,7 +222,7 @@ def test_refused_links_are_logged_with_the_directive(client, served):
 
 
 @pytest.mark.parametrize('mode, inside, outside', [('beneath', 200, 403), ('off', 200, 200), ('on', 403, 403)])
-def test_disable_symlinks_refuses_links(launch, loop, mode, inside, outside):
+def test_disable_symlinks_rejects_links(launch, loop, mode, inside, outside):
     served = launch(loop, 'plain', server={'disable_symlinks': mode})
     client = served.connect()
     assert client.get('/one.txt').status == 200

@@ -467,7 +467,7 @@ def test_quit_completes_connections(loop, new_directory, certificate, upstreams)
     ({'server': {'listen': '127.0.0.1:4001', 'proxy_pass': '127.0.0.1:1'}}, 'http and of stream'),
     ({}, 'stream has no server'),
 ])
-def test_invalid_configurations_are_refused(new_directory, stream, output):
+def test_invalid_configurations_are_rejected(new_directory, stream, output):
     made = server_kit.Server(new_directory(), [{'listen': '127.0.0.1:4001', 'return': '200 ok'}], main={'stream': stream})
     with pytest.raises(RuntimeError, match=output):
         made.start([1])

@@ -63,7 +63,7 @@ def open_connections(limited, name, count):
     return connections
 
 
-def test_limit_conn_refuses_excess_connections(limited):
+def test_limit_conn_rejects_excess_connections(limited):
     first, second = open_connections(limited, 'two', 2)
     assert not limited.is_accepted('two')
     assert 'limiting connections by zone "addr"' in limited.server.errors()
@@ -114,7 +114,7 @@ def test_killed_worker_releases_its_counts(limited):
     ({'limit_conn': 'addr'}, 'a zone and a number'),
     ({'limit_conn_zone': '$arg_key zone=other:1m'}, 'arg_key'),
     ({'limit_conn_zone': ['$remote_addr zone=a:1m', '$remote_addr zone=a:1m']}, 'already used by another zone')])
-def test_invalid_configurations_are_refused(tmp_path, stream, output):
+def test_invalid_configurations_are_rejected(tmp_path, stream, output):
     port = server_kit.free_port()
     server = server_kit.Server(tmp_path, [{'listen': f'127.0.0.1:{port}'}], http={'limit_conn_zone': '$arg_key zone=addr:1m'},
                                main={'stream': {'server': {'listen': f'127.0.0.1:{server_kit.free_port()}', 'return': 'x'}, **stream}})

@@ -195,7 +195,7 @@ def test_access_log_of_a_server(logged):
     ({'proxy_pass': '127.0.0.1:1', 'proxy_bind': 'here'}, 'not a local address'),
     ({'proxy_pass': '127.0.0.1:1', 'access_log': 'x.log combined'}, 'no log format'), ({}, 'neither proxy_pass nor return'),
 ])
-def test_invalid_configurations_are_refused(new_directory, block, output):
+def test_invalid_configurations_are_rejected(new_directory, block, output):
     ports = server_kit.free_port(), server_kit.free_port()
     made = server_kit.Server(new_directory(), [{'listen': f'127.0.0.1:{ports[0]}'}], main={'stream': {'server': {'listen': f'127.0.0.1:{ports[1]}', **block}}})
     with pytest.raises(RuntimeError, match=output):

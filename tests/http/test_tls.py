@@ -158,7 +158,7 @@ def test_ssl_protocols_limits_versions(launch, loop, tls_transport):
         connect_raw(served)
 
 
-def test_old_versions_are_refused(served):
+def test_old_versions_are_rejected(served):
     for flag in ('-tls1', '-tls1_1'):
         done = subprocess.run(['openssl', 's_client', '-connect', f'127.0.0.1:{served.port}', flag, '-cipher', 'ALL:@SECLEVEL=0'],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60 * server_kit.PATIENCE, check=False)
@@ -230,7 +230,7 @@ def test_self_signed_certificate_is_generated(loop, site, tmp_path):
         server.stop()
 
 
-def test_encrypted_key_without_password_is_refused(certificate, site, tmp_path):
+def test_encrypted_key_without_password_is_rejected(certificate, site, tmp_path):
     key = str(tmp_path / 'locked.key')
     subprocess.run(['openssl', 'pkey', '-in', certificate[1], '-aes256', '-passout', 'pass:secret', '-out', key], check=True)
     port = server_kit.free_port()
@@ -240,7 +240,7 @@ def test_encrypted_key_without_password_is_refused(certificate, site, tmp_path):
         server.start([port])
 
 
-def test_mismatched_key_is_refused(certificate, rsa_certificate, site, tmp_path):
+def test_mismatched_key_is_rejected(certificate, rsa_certificate, site, tmp_path):
     port = server_kit.free_port()
     server = server_kit.Server(tmp_path, [{'listen': [f'127.0.0.1:{port} ssl'], 'root': site, 'ssl_certificate': certificate[0],
                                            'ssl_certificate_key': rsa_certificate[1]}])
@@ -271,7 +271,7 @@ def read_until(stream, text):
     return message
 
 
-def test_renegotiation_is_refused(served):
+def test_renegotiation_is_rejected(served):
     owner = subprocess.Popen(['openssl', 's_client', '-connect', f'127.0.0.1:{served.port}', '-tls1_2'], stdin=subprocess.PIPE,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     output = read_until(owner.stdout, 'verify return code')        # the last line of its report
@@ -420,7 +420,7 @@ def test_invalid_handshake_bytes(served, noise):
     assert connect_raw(served).get('/one.txt').status == 200
 
 
-def test_plain_http_on_the_tls_port_is_refused(served):
+def test_plain_http_on_the_tls_port_is_rejected(served):
     """nginx responds with 400 in clear text ("plain HTTP request was sent to HTTPS port"); closing with or without an alert is also
     permitted."""
     sock = socket.create_connection(('127.0.0.1', served.port), timeout=20 * server_kit.PATIENCE)

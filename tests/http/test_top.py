@@ -175,7 +175,7 @@ def hostile():
 
 
 @pytest.mark.parametrize('path', HOSTILE)
-def test_pages_that_are_refused(hostile, path):
+def test_pages_that_are_rejected(hostile, path):
     ran = top(f'http://127.0.0.1:{hostile.port}{path}', '--once', '--json')
     assert ran.returncode == 1 and ran.stdout == ''
     assert HOSTILE[path][1] in ran.stderr and ran.stderr.startswith('sluice: [error] ') and ran.stderr.count('\n') == 1

@@ -107,7 +107,7 @@ class ReconnectingClient:
 
 @pytest.mark.parametrize('kind', PATHS)
 @pytest.mark.parametrize('takes', ['identity', 'gzip, br'])
-def test_every_path_is_refused(served, kind, takes):
+def test_every_path_is_rejected(served, kind, takes):
     owner, wrong = ReconnectingClient(served), []
     for target in PATHS[kind]:
         response = owner.fetch(target, [('Accept-Encoding', takes)])

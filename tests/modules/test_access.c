@@ -101,7 +101,7 @@ START_TEST(most_specific_range_decides)
 }
 END_TEST
 
-START_TEST(invalid_values_are_refused)
+START_TEST(invalid_values_are_rejected)
 {
     loopback_configuration_rejected("allow: everybody", "\"everybody\" is not an address");
     loopback_configuration_rejected("deny: 10.0.0.1/8", "\"10.0.0.1/8\" is not an address");
@@ -116,7 +116,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {most_specific_range_decides, invalid_values_are_refused, NULL};
+    const TTest *const tests[] = {most_specific_range_decides, invalid_values_are_rejected, NULL};
 
     return loopback_run("access", tests);
 }

@@ -292,7 +292,7 @@ START_TEST(report_of_dropped_lines_is_repeated_until_it_is_written)
 }
 END_TEST
 
-START_TEST(invalid_configurations_are_refused)
+START_TEST(invalid_configurations_are_rejected)
 {
     loopback_configuration_rejected("access_log: {format: main}", "needs a path");
     loopback_configuration_rejected("access_log: a.log nothing", "no log format \"nothing\"");
@@ -355,7 +355,7 @@ int main(void)
         lines_are_buffered, sent_fields_are_logged_as_sent, selected_requests_are_logged, shortest_flush_time_applies,
         buffer_is_written_at_exit, later_lines_go_to_the_reopened_log, aborted_response_logs_sent_bytes,
         full_pipe_drops_whole_lines, report_of_dropped_lines_is_repeated_until_it_is_written,
-        invalid_configurations_are_refused, NULL,
+        invalid_configurations_are_rejected, NULL,
     };
 
     return loopback_run("access_log", tests);

@@ -81,7 +81,7 @@ static const struct {
     {"add_header: {Cache-Control: no-cache, max-age=0}", "max-age"},
 };
 
-START_TEST(invalid_configurations_are_refused)
+START_TEST(invalid_configurations_are_rejected)
 {
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++)
         loopback_configuration_rejected(mistakes[i].text, mistakes[i].expected);
@@ -91,7 +91,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {fields_of_outer_scopes_are_merged, empty_values_are_not_sent,
-                                  invalid_configurations_are_refused, NULL};
+                                  invalid_configurations_are_rejected, NULL};
 
     return loopback_run("add_header", tests);
 }

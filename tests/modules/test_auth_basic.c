@@ -209,7 +209,7 @@ START_TEST(full_queue_responds_503)
 }
 END_TEST
 
-START_TEST(invalid_configurations_are_refused)
+START_TEST(invalid_configurations_are_rejected)
 {
     struct configuration_source source = {0};
     struct buffer diagnostics = {0};
@@ -233,7 +233,7 @@ int main(void)
 {
     const TTest *const tests[] = {
         passwords_are_checked, password_is_checked_once, changed_file_is_read_again, clients_may_disconnect,
-        full_queue_responds_503, invalid_configurations_are_refused, NULL,
+        full_queue_responds_503, invalid_configurations_are_rejected, NULL,
     };
 
     return loopback_run("auth_basic", tests);

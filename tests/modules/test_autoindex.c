@@ -168,7 +168,7 @@ START_TEST(links_follow_disable_symlinks)
 }
 END_TEST
 
-START_TEST(listing_that_is_off_or_hidden_is_refused)
+START_TEST(listing_that_is_off_or_hidden_is_rejected)
 {
     make_files();
     loopback_request(&server, "GET /off/ HTTP/1.1");
@@ -220,7 +220,8 @@ int main(void)
 {
     const TTest *const tests[] = {
         html_listing_shows_permitted_names_only, listing_is_sorted_by_the_query, odd_names_are_escaped,
-        format_follows_accept_and_the_location, links_follow_disable_symlinks, listing_that_is_off_or_hidden_is_refused,
+        format_follows_accept_and_the_location, links_follow_disable_symlinks,
+        listing_that_is_off_or_hidden_is_rejected,
         numbers_in_names_sort_by_value, NULL,
     };
 

@@ -293,7 +293,7 @@ START_TEST(clients_may_disconnect)
 }
 END_TEST
 
-START_TEST(invalid_configurations_are_refused)
+START_TEST(invalid_configurations_are_rejected)
 {
     loopback_configuration_rejected("gzip_types: [css]", "\"css\" is not a media type");
     loopback_configuration_rejected("gzip_comp_level: 10", "gzip_comp_level");
@@ -309,7 +309,7 @@ int main(void)
     const TTest *const tests[] = {
         responds_to_each_case, decodes_to_the_original, etags_and_304, empty_bodies_are_not_encoded,
         weights_types_and_order_select_the_coding, precompressed_file_takes_precedence, trailers_after_encoding,
-        clients_may_disconnect, invalid_configurations_are_refused, NULL,
+        clients_may_disconnect, invalid_configurations_are_rejected, NULL,
     };
 
     return loopback_run("compress", tests);

@@ -187,7 +187,7 @@ START_TEST(each_outcome_has_its_response)
 }
 END_TEST
 
-START_TEST(invalid_head_is_refused)
+START_TEST(invalid_head_is_rejected)
 {
     set_up(PATIENT);
     loopback_request_raw(&server, STR("GET / HTTP/1.1\r\nno colon\r\n\r\n"));
@@ -480,7 +480,7 @@ int main(void)
 
     tcase_set_timeout(all, 60);
     tcase_add_loop_test(all, each_outcome_has_its_response, 0, sizeof answers / sizeof answers[0]);
-    tcase_add_test(all, invalid_head_is_refused);
+    tcase_add_test(all, invalid_head_is_rejected);
     tcase_add_loop_test(all, pending_is_resumed, 0, sizeof resumed / sizeof resumed[0]);
     tcase_add_loop_test(all, pending_is_cancelled, 0, 4);
     tcase_add_test(all, pipelined_requests_are_answered_in_order);

@@ -248,7 +248,7 @@ START_TEST(internal_redirects_are_limited)
 }
 END_TEST
 
-START_TEST(invalid_configurations_are_refused)
+START_TEST(invalid_configurations_are_rejected)
 {
     static const struct {
         const char *text;
@@ -272,7 +272,7 @@ int main(void)
     const TTest *const tests[] = {
         built_in_page_has_status_and_reason, built_in_page_follows_accept, style_is_permitted_by_the_policy,
         error_page_in_each_form, log_names_client_max_body_size, internal_redirects_are_limited,
-        invalid_configurations_are_refused, NULL,
+        invalid_configurations_are_rejected, NULL,
     };
 
     return loopback_run("error_page", tests);

@@ -141,7 +141,7 @@ static const char configuration[] =
     "    - {listen: 8080, server_name: e}\n";
 
 /* Loading fails or succeeds completely. Without any memory it may fail without a message. */
-START_TEST(failed_allocation_refuses_the_configuration)
+START_TEST(failed_allocation_rejects_the_configuration)
 {
     struct configuration_source source = {.prefix = STR("/tmp")};
     char text[sizeof(configuration)];
@@ -315,7 +315,7 @@ int main(void)
     int failed;
 
     tcase_set_timeout(cases, 120);
-    tcase_add_loop_test(cases, failed_allocation_refuses_the_configuration, 0, 2);
+    tcase_add_loop_test(cases, failed_allocation_rejects_the_configuration, 0, 2);
     tcase_add_test(cases, failed_allocation_affects_one_request_only);
     suite_add_tcase(suite, cases);
     runner = srunner_create(suite);

@@ -23,7 +23,7 @@ static const struct {
     {"fastcgi_read_timeout: 5", "unit"},
 };
 
-START_TEST(invalid_configurations_are_refused)
+START_TEST(invalid_configurations_are_rejected)
 {
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++)
         loopback_configuration_rejected(mistakes[i].text, mistakes[i].expected);
@@ -51,7 +51,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {invalid_configurations_are_refused, unreachable_server_is_502, NULL};
+    const TTest *const tests[] = {invalid_configurations_are_rejected, unreachable_server_is_502, NULL};
 
     return loopback_run("fastcgi", tests);
 }

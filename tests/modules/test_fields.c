@@ -170,7 +170,7 @@ static const struct {
     {"add_trailer: Content-Type b", "Content-Type cannot be a trailer field"},
 };
 
-START_TEST(invalid_configurations_are_refused)
+START_TEST(invalid_configurations_are_rejected)
 {
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++)
         loopback_configuration_rejected(mistakes[i].text, mistakes[i].expected);
@@ -179,7 +179,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {responds_to_each_case, invalid_configurations_are_refused, NULL};
+    const TTest *const tests[] = {responds_to_each_case, invalid_configurations_are_rejected, NULL};
 
     return loopback_run("fields", tests);
 }

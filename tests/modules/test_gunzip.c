@@ -242,7 +242,7 @@ START_TEST(clients_may_disconnect)
 }
 END_TEST
 
-START_TEST(invalid_configurations_are_refused)
+START_TEST(invalid_configurations_are_rejected)
 {
     loopback_configuration_rejected("gunzip: maybe", "gunzip");
     loopback_configuration_rejected("gunzip_buffers: 32 4k", "gunzip_buffers");
@@ -253,7 +253,7 @@ int main(void)
 {
     const TTest *const tests[] = {
         responds_to_each_case, other_codings_are_unchanged, body_is_encoded_again, invalid_gzip_breaks_off,
-        etags_and_304, clients_may_disconnect, invalid_configurations_are_refused, NULL,
+        etags_and_304, clients_may_disconnect, invalid_configurations_are_rejected, NULL,
     };
 
     return loopback_run("gunzip", tests);

@@ -44,7 +44,7 @@ static int request_status(const char *path)
     return server.status;
 }
 
-START_TEST(excess_requests_are_refused)
+START_TEST(excess_requests_are_rejected)
 {
     loopback_open(&server, SERVER);
     ck_assert_int_eq(request_status("/slow?key=a"), 200);
@@ -77,7 +77,7 @@ START_TEST(burst_is_permitted)
 END_TEST
 
 /* A request that one limit rejects is not counted by the others. */
-START_TEST(refused_request_counts_nowhere)
+START_TEST(rejected_request_counts_nowhere)
 {
     loopback_open(&server, SERVER);
     ck_assert_int_eq(request_status("/both?key=a&other=a"), 200);
@@ -152,7 +152,7 @@ START_TEST(open_requests_are_limited)
 }
 END_TEST
 
-START_TEST(invalid_configurations_are_refused)
+START_TEST(invalid_configurations_are_rejected)
 {
     static const struct {
         const char *line, *expected;
@@ -204,9 +204,10 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        excess_requests_are_refused, burst_is_permitted, refused_request_counts_nowhere, internal_redirect_counts_once,
+        excess_requests_are_rejected, burst_is_permitted, rejected_request_counts_nowhere,
+        internal_redirect_counts_once,
         excess_requests_are_delayed, delayed_clients_may_disconnect, open_requests_are_limited,
-        invalid_configurations_are_refused, NULL,
+        invalid_configurations_are_rejected, NULL,
     };
 
     return loopback_run("limits", tests);

@@ -94,7 +94,7 @@ START_TEST(ids_are_drawn_on_demand)
 }
 END_TEST
 
-START_TEST(invalid_configurations_are_refused)
+START_TEST(invalid_configurations_are_rejected)
 {
     loopback_configuration_rejected("otel_trace_context: propogate", "propogate");
     loopback_configuration_rejected("otel_trace_context: [extract, inject]", "otel_trace_context");
@@ -106,7 +106,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {every_case_has_its_fields_and_ids, ids_are_not_zero, ids_are_drawn_on_demand,
-                                  invalid_configurations_are_refused, NULL};
+                                  invalid_configurations_are_rejected, NULL};
 
     return loopback_run("otel", tests);
 }

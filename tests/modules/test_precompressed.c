@@ -250,7 +250,7 @@ START_TEST(clients_may_disconnect)
 }
 END_TEST
 
-START_TEST(invalid_configurations_are_refused)
+START_TEST(invalid_configurations_are_rejected)
 {
     loopback_configuration_rejected("precompressed: [br, lzma]", "\"lzma\" is not a content coding");
     loopback_configuration_rejected("precompressed: [gz, br, gzip]", "\"gzip\" is duplicate");
@@ -280,7 +280,7 @@ int main(void)
     const TTest *const tests[] = {
         encoded_file_is_selected_with_a_file_cache, encoded_file_is_selected_without_a_file_cache, etags_of_each_coding,
         etags_by_hash, gzip_static_serves_the_gz_file, disabled_by_off, aliases_and_error_pages, clients_may_disconnect,
-        invalid_configurations_are_refused, NULL,
+        invalid_configurations_are_rejected, NULL,
     };
 
     return loopback_run("precompressed", tests);

@@ -60,7 +60,7 @@ static const struct {
     {"proxy_cache_path: {path: /tmp/x, keys_zone: 'a:1m'}", "proxy_cache_path"},
 };
 
-START_TEST(invalid_configurations_are_refused)
+START_TEST(invalid_configurations_are_rejected)
 {
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++)
         loopback_configuration_rejected(mistakes[i].text, mistakes[i].expected);
@@ -84,7 +84,7 @@ static const struct {
     {"backend: 127.0.0.1", "upstream takes a mapping"},
 };
 
-START_TEST(invalid_groups_are_refused)
+START_TEST(invalid_groups_are_rejected)
 {
     for (size_t i = 0; i < sizeof(bad_upstreams) / sizeof(bad_upstreams[0]); i++) {
         struct configuration_source source = {0};
@@ -151,7 +151,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        invalid_configurations_are_refused, invalid_groups_are_refused, unreachable_server_is_502, NULL,
+        invalid_configurations_are_rejected, invalid_groups_are_rejected, unreachable_server_is_502, NULL,
     };
 
     return loopback_run("proxy", tests);

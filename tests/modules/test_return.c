@@ -93,7 +93,7 @@ static const struct {
     {"return:", "return"},
 };
 
-START_TEST(invalid_configurations_are_refused)
+START_TEST(invalid_configurations_are_rejected)
 {
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++)
         loopback_configuration_rejected(mistakes[i].text, mistakes[i].expected);
@@ -103,7 +103,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        responds_to_each_case, server_return_precedes_locations, invalid_configurations_are_refused, NULL,
+        responds_to_each_case, server_return_precedes_locations, invalid_configurations_are_rejected, NULL,
     };
 
     return loopback_run("return", tests);

@@ -250,7 +250,7 @@ static const struct {
     {"when: {$host: 403}", "location takes a mapping of directives"},
 };
 
-START_TEST(invalid_configurations_are_refused)
+START_TEST(invalid_configurations_are_rejected)
 {
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++)
         loopback_configuration_rejected(mistakes[i].text, mistakes[i].expected);
@@ -278,7 +278,7 @@ static const struct {
     {"geo: {$x: {127.0.0.1: a, 127.0.0.1/32: b}}", "duplicate range, which is in line 2 already"},
 };
 
-START_TEST(invalid_maps_are_refused)
+START_TEST(invalid_maps_are_rejected)
 {
     for (size_t i = 0; i < sizeof(map_mistakes) / sizeof(map_mistakes[0]); i++) {
         struct configuration_source source = {0};
@@ -301,7 +301,7 @@ int main(void)
 {
     const TTest *const tests[] = {
         responds_to_each_case, clients_may_disconnect_during_file_checks, conditions_without_set,
-        invalid_configurations_are_refused, invalid_maps_are_refused, NULL,
+        invalid_configurations_are_rejected, invalid_maps_are_rejected, NULL,
     };
 
     return loopback_run("rewrite", tests);

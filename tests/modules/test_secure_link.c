@@ -128,7 +128,7 @@ START_TEST(redirect_keeps_the_signed_uri)
 }
 END_TEST
 
-START_TEST(invalid_configurations_are_refused)
+START_TEST(invalid_configurations_are_rejected)
 {
     loopback_configuration_rejected("secure_link_required: on", "secure_link_required needs secure_link");
     loopback_configuration_rejected("secure_link_sha256: $nothing", "nothing");
@@ -139,7 +139,7 @@ int main(void)
 {
     const TTest *const tests[] = {
         variables_follow_signature_and_expiry, signature_and_expiry_decide, redirect_keeps_the_signed_uri,
-        invalid_configurations_are_refused, NULL,
+        invalid_configurations_are_rejected, NULL,
     };
 
     return loopback_run("secure_link", tests);

@@ -327,7 +327,7 @@ static const struct {
     {"location: {/: {status: json, stub_status: on}}", "cannot be used in one location"},
 };
 
-START_TEST(invalid_configurations_are_refused)
+START_TEST(invalid_configurations_are_rejected)
 {
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++)
         loopback_configuration_rejected(mistakes[i].text, mistakes[i].expected);
@@ -339,7 +339,7 @@ int main(void)
     const TTest *const tests[] = {
         every_value_has_its_prometheus_line, json_has_every_value, html_has_every_value,
         stub_status_has_the_format_of_nginx, page_of_a_new_server, responds_to_each_case,
-        invalid_configurations_are_refused, NULL,
+        invalid_configurations_are_rejected, NULL,
     };
 
     return loopback_run("status", tests);

@@ -184,7 +184,7 @@ START_TEST(clients_may_disconnect)
 }
 END_TEST
 
-START_TEST(invalid_configurations_are_refused)
+START_TEST(invalid_configurations_are_rejected)
 {
     loopback_configuration_rejected("try_files: $uri",
                                     "try_files takes files, and a URI, @name or =status that is used if none of them "
@@ -202,7 +202,7 @@ int main(void)
 {
     const TTest *const tests[] = {
         responds_to_each_case, request_filename_is_the_found_file, clients_may_disconnect,
-        invalid_configurations_are_refused, NULL,
+        invalid_configurations_are_rejected, NULL,
     };
 
     return loopback_run("try_files", tests);

@@ -128,7 +128,7 @@ START_TEST(formats_of_variables)
 }
 END_TEST
 
-START_TEST(unknown_variables_are_refused)
+START_TEST(unknown_variables_are_rejected)
 {
     loopback_configuration_rejected("return: 200 $htsp", "htsp");
     loopback_configuration_rejected("return: 200 $htsp", "host");
@@ -140,7 +140,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        values_of_variables, values_of_the_machine, formats_of_variables, unknown_variables_are_refused, NULL,
+        values_of_variables, values_of_the_machine, formats_of_variables, unknown_variables_are_rejected, NULL,
     };
 
     return loopback_run("variables", tests);

@@ -22,7 +22,7 @@ static const struct {
     {"Zm-_", NULL},
 };
 
-START_TEST(valid_text_is_decoded_and_invalid_refused)
+START_TEST(valid_text_is_decoded_and_invalid_rejected)
 {
     struct arena arena;
     struct str found;
@@ -44,7 +44,7 @@ int main(void)
     SRunner *runner;
     int failed;
 
-    tcase_add_loop_test(tests, valid_text_is_decoded_and_invalid_refused, 0, sizeof(cases) / sizeof(cases[0]));
+    tcase_add_loop_test(tests, valid_text_is_decoded_and_invalid_rejected, 0, sizeof(cases) / sizeof(cases[0]));
     suite_add_tcase(suite, tests);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -69,7 +69,7 @@ START_TEST(range_contains_exactly_its_addresses)
 }
 END_TEST
 
-START_TEST(refuses_invalid_networks)
+START_TEST(rejects_invalid_networks)
 {
     static const char *const texts[] = {"",           "localhost",    "10.0.0.0/",   "10.0.0.0/33",
                                         "10.0.0.1/8", "10.0.0/8",     "10.0.0.0/-1", "::1/129",
@@ -90,7 +90,7 @@ int main(void)
     int failed;
 
     tcase_add_test(tests, range_contains_exactly_its_addresses);
-    tcase_add_test(tests, refuses_invalid_networks);
+    tcase_add_test(tests, rejects_invalid_networks);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

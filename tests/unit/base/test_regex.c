@@ -63,7 +63,7 @@ static const struct {
     {"(?<n>a)(?<n>b)", 10, NULL},
 };
 
-START_TEST(invalid_patterns_are_refused)
+START_TEST(invalid_patterns_are_rejected)
 {
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
         struct regex *regex = NULL;
@@ -159,7 +159,7 @@ int main(void)
     int failed;
 
     tcase_add_test(cases_of, subject_matches_its_pattern);
-    tcase_add_test(cases_of, invalid_patterns_are_refused);
+    tcase_add_test(cases_of, invalid_patterns_are_rejected);
     tcase_add_test(cases_of, pattern_length_is_limited);
     tcase_add_test(cases_of, groups_are_found_by_number_and_name);
     tcase_add_test(cases_of, exponential_backtracking_fails);

@@ -48,7 +48,7 @@ static void die_with_the_lock(struct notes *notes)
     notes->count = 7;
 }
 
-START_TEST(invalid_sizes_are_refused)
+START_TEST(invalid_sizes_are_rejected)
 {
     ck_assert_ptr_null(shared_zone_create(0));
     ck_assert_ptr_null(shared_zone_create(sizeof(struct shared_zone) - 1));
@@ -223,7 +223,7 @@ int main(void)
     SRunner *runner;
     int failed;
 
-    tcase_add_test(all, invalid_sizes_are_refused);
+    tcase_add_test(all, invalid_sizes_are_rejected);
     tcase_add_test(all, other_processes_see_writes);
     tcase_add_test(all, death_with_the_lock_is_reported_once);
     tcase_add_test(all, last_reference_frees_the_zone);

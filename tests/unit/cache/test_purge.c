@@ -175,7 +175,7 @@ START_TEST(newer_files_stay)
 }
 END_TEST
 
-START_TEST(cancelled_or_refused)
+START_TEST(cancelled_or_rejected)
 {
     struct cache_prefix_purge purge = {.ended = ended};
 
@@ -200,7 +200,7 @@ int main(void)
 {
     const TTest *tests[] = {a_key_is_purged_with_slices_and_an_incomplete_response, a_prefix_is_purged,
                             updated_and_damaged_files_are_examined, fetches_from_before_the_purge_store_nothing,
-                            newer_files_stay, cancelled_or_refused};
+                            newer_files_stay, cancelled_or_rejected};
 
     return cache_fixture_run("cache_purge", tests, COUNT(tests));
 }

@@ -32,7 +32,7 @@ START_TEST(nouns_may_have_several_commands)
 }
 END_TEST
 
-START_TEST(unknown_commands_are_refused)
+START_TEST(unknown_commands_are_rejected)
 {
     static const struct {
         char *const words[4];
@@ -109,7 +109,7 @@ START_TEST(responses_are_parsed)
 }
 END_TEST
 
-START_TEST(incomplete_responses_are_refused)
+START_TEST(incomplete_responses_are_rejected)
 {
     static const char *const cases[] = {
         "",
@@ -139,6 +139,6 @@ END_TEST
 int main(void)
 {
     return run_tests("ctl_request", (const TTest *const[]){
-            commands_are_found, nouns_may_have_several_commands, unknown_commands_are_refused,
-            requests_have_a_json_object, responses_are_parsed, incomplete_responses_are_refused, NULL});
+            commands_are_found, nouns_may_have_several_commands, unknown_commands_are_rejected,
+            requests_have_a_json_object, responses_are_parsed, incomplete_responses_are_rejected, NULL});
 }

@@ -243,7 +243,7 @@ START_TEST(ctl_keeps_the_words_and_the_socket)
 }
 END_TEST
 
-START_TEST(refuses_command_lines)
+START_TEST(rejects_command_lines)
 {
     char error[256] = "";
     struct options options = {.port = 77};
@@ -312,7 +312,7 @@ int main(void)
 
     tcase_set_timeout(tcase, 30);
     tcase_add_loop_test(tcase, reads_command_lines, 0, (int)(sizeof(good) / sizeof(good[0])));
-    tcase_add_loop_test(tcase, refuses_command_lines, 0, (int)(sizeof(bad) / sizeof(bad[0])));
+    tcase_add_loop_test(tcase, rejects_command_lines, 0, (int)(sizeof(bad) / sizeof(bad[0])));
     tcase_add_test(tcase, ctl_keeps_the_words_and_the_socket);
     tcase_add_test(tcase, long_arguments_are_truncated);
     tcase_add_test(tcase, usage_is_short);

@@ -68,7 +68,7 @@ static const struct {
      "write ${SLUICE_SET} or ${SLUICE_SET:-default}"},
 };
 
-START_TEST(invalid_references_are_refused_with_a_hint)
+START_TEST(invalid_references_are_rejected_with_a_hint)
 {
     struct arena arena;
     struct str value = {NULL, 0};
@@ -94,7 +94,7 @@ int main(void)
     int failed;
 
     tcase_add_loop_test(tests, references_are_replaced_by_their_values, 0, (int)(sizeof(good) / sizeof(good[0])));
-    tcase_add_loop_test(tests, invalid_references_are_refused_with_a_hint, 0, (int)(sizeof(bad) / sizeof(bad[0])));
+    tcase_add_loop_test(tests, invalid_references_are_rejected_with_a_hint, 0, (int)(sizeof(bad) / sizeof(bad[0])));
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

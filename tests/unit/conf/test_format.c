@@ -113,7 +113,7 @@ static const struct {
     {"a: \x01\n", "t.yaml:1:4: error: the control character U+0001 is not allowed in YAML"},
 };
 
-START_TEST(invalid_sources_are_refused)
+START_TEST(invalid_sources_are_rejected)
 {
     struct buffer out = {0}, diagnostics = {0};
 
@@ -127,7 +127,7 @@ START_TEST(invalid_sources_are_refused)
 }
 END_TEST
 
-START_TEST(deep_sources_are_refused)
+START_TEST(deep_sources_are_rejected)
 {
     char text[4096] = "";
     struct buffer out = {0}, diagnostics = {0};
@@ -183,9 +183,9 @@ int main(void)
     int failed;
 
     tcase_add_loop_test(tests, formatting_gives_the_layout_and_repeats_it, 0, COUNT(layouts));
-    tcase_add_loop_test(tests, invalid_sources_are_refused, 0, COUNT(left_alone));
+    tcase_add_loop_test(tests, invalid_sources_are_rejected, 0, COUNT(left_alone));
     tcase_add_loop_test(tests, meaning_is_compared, 0, COUNT(pairs));
-    tcase_add_test(tests, deep_sources_are_refused);
+    tcase_add_test(tests, deep_sources_are_rejected);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

@@ -161,7 +161,7 @@ START_TEST(pattern_without_match_includes_nothing)
 }
 END_TEST
 
-START_TEST(second_value_of_a_key_is_refused)
+START_TEST(second_value_of_a_key_is_rejected)
 {
     write_file("a.yaml", "root: /a\ninclude: b.yaml\n");
     write_file("b.yaml", "# a comment\nroot: /b\n");
@@ -194,7 +194,7 @@ START_TEST(errors_name_the_included_file)
 }
 END_TEST
 
-START_TEST(file_that_includes_itself_is_refused)
+START_TEST(file_that_includes_itself_is_rejected)
 {
     write_file("a.yaml", "include: b.yaml\n");
     write_file("b.yaml", "include: ./a.yaml\nx: 1\n");
@@ -216,7 +216,7 @@ START_TEST(missing_included_file_is_reported_at_its_line)
 }
 END_TEST
 
-START_TEST(directory_is_refused)
+START_TEST(directory_is_rejected)
 {
     ck_assert_int_eq(mkfifo("pipe.yaml", 0600), 0);
     write_file("a.yaml", "include: [pipe.yaml, /dev/zero]\n");
@@ -260,7 +260,7 @@ START_TEST(unreadable_main_file_is_reported)
 }
 END_TEST
 
-START_TEST(includes_above_the_limit_are_refused)
+START_TEST(includes_above_the_limit_are_rejected)
 {
     char name[32];
 
@@ -276,7 +276,7 @@ START_TEST(includes_above_the_limit_are_refused)
 }
 END_TEST
 
-START_TEST(file_above_the_limit_is_refused)
+START_TEST(file_above_the_limit_is_rejected)
 {
     FILE *file = fopen("a.yaml", "w");
 
@@ -301,15 +301,15 @@ int main(void)
     tcase_add_test(tests, include_tag_in_lists);
     tcase_add_test(tests, path_is_relative_to_the_including_file);
     tcase_add_test(tests, pattern_without_match_includes_nothing);
-    tcase_add_test(tests, second_value_of_a_key_is_refused);
+    tcase_add_test(tests, second_value_of_a_key_is_rejected);
     tcase_add_test(tests, errors_name_the_included_file);
-    tcase_add_test(tests, file_that_includes_itself_is_refused);
+    tcase_add_test(tests, file_that_includes_itself_is_rejected);
     tcase_add_test(tests, missing_included_file_is_reported_at_its_line);
-    tcase_add_test(tests, directory_is_refused);
+    tcase_add_test(tests, directory_is_rejected);
     tcase_add_test(tests, included_file_must_be_a_mapping);
     tcase_add_test(tests, unreadable_main_file_is_reported);
-    tcase_add_test(tests, includes_above_the_limit_are_refused);
-    tcase_add_test(tests, file_above_the_limit_is_refused);
+    tcase_add_test(tests, includes_above_the_limit_are_rejected);
+    tcase_add_test(tests, file_above_the_limit_is_rejected);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

@@ -125,7 +125,7 @@ static const struct {
     {"$requst_uri", 0, "unknown variable $requst_uri; did you mean $request_uri?"},
 };
 
-START_TEST(invalid_templates_are_refused_at_their_position)
+START_TEST(invalid_templates_are_rejected_at_their_position)
 {
     struct arena arena;
     const struct template *template = NULL;
@@ -276,7 +276,8 @@ int main(void)
     int failed;
 
     tcase_add_loop_test(tests, template_evaluates_to_its_value, 0, (int)(sizeof(good) / sizeof(good[0])));
-    tcase_add_loop_test(tests, invalid_templates_are_refused_at_their_position, 0, (int)(sizeof(bad) / sizeof(bad[0])));
+    tcase_add_loop_test(tests, invalid_templates_are_rejected_at_their_position, 0,
+                        (int)(sizeof(bad) / sizeof(bad[0])));
     tcase_add_test(tests, constants_need_no_memory);
     tcase_add_test(tests, template_has_any_number_of_parts);
     tcase_add_test(tests, template_write_escapes);

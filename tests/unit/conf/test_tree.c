@@ -75,7 +75,7 @@ START_TEST(anchors_and_merges)
 END_TEST
 
 /* Ten levels of ten aliases each: ten billion nodes if they were expanded. */
-START_TEST(nested_aliases_are_refused_at_the_value_limit)
+START_TEST(nested_aliases_are_rejected_at_the_value_limit)
 {
     struct buffer text = {0};
     struct buffer out = {0};
@@ -170,7 +170,7 @@ int main(void)
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, nodes_have_their_kind_and_position);
     tcase_add_test(tests, anchors_and_merges);
-    tcase_add_test(tests, nested_aliases_are_refused_at_the_value_limit);
+    tcase_add_test(tests, nested_aliases_are_rejected_at_the_value_limit);
     tcase_add_test(tests, depth_of_aliases_is_limited);
     tcase_add_test(tests, overlay_replaces_and_adds_values);
     tcase_add_test(tests, mapping_has_any_number_of_keys);

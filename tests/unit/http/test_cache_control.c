@@ -234,7 +234,7 @@ START_TEST(vary_names_are_sorted_and_unique)
 }
 END_TEST
 
-START_TEST(vary_above_the_field_limit_is_refused)
+START_TEST(vary_above_the_field_limit_is_rejected)
 {
     struct arena arena;
     struct headers headers = {0};
@@ -313,7 +313,7 @@ int main(void)
 {
     const TTest *const tests[] = {response_directives_are_parsed, malformed_cache_control_is_recognized,
                                   request_directives_are_parsed, vary_names_are_sorted_and_unique,
-                                  vary_above_the_field_limit_is_refused,
+                                  vary_above_the_field_limit_is_rejected,
                                   requests_match_if_their_varying_fields_are_equal,
                                   memory_of_vary_depends_on_the_length_only};
 

@@ -84,7 +84,7 @@ START_TEST(three_date_formats_are_parsed)
 }
 END_TEST
 
-START_TEST(malformed_dates_are_refused)
+START_TEST(malformed_dates_are_rejected)
 {
     static const char *const cases[] = {
         "",
@@ -153,7 +153,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {seconds_are_formatted_as_imf_fixdate, dates_agree_with_libc,
-                                  three_date_formats_are_parsed, malformed_dates_are_refused,
+                                  three_date_formats_are_parsed, malformed_dates_are_rejected,
                                   local_formats_have_the_offset_of_the_zone};
 
     return suite_run("date", tests, COUNT(tests));

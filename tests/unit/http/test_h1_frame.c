@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-START_TEST(chunk_size_lines_are_parsed_or_refused)
+START_TEST(chunk_size_lines_are_parsed_or_rejected)
 {
     static const struct {
         const char *line;
@@ -210,7 +210,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {chunk_size_lines_are_parsed_or_refused, chunked_bodies_are_decoded,
+    const TTest *const tests[] = {chunk_size_lines_are_parsed_or_rejected, chunked_bodies_are_decoded,
                                   chunk_lines_extensions_and_trailers_are_limited};
 
     return suite_run("h1_frame", tests, COUNT(tests));

@@ -80,7 +80,7 @@ START_TEST(head_ends_at_the_empty_line)
 END_TEST
 
 /* Lines of the greatest permitted length, and lines with one byte more. */
-START_TEST(longest_lines_are_accepted_and_longer_refused)
+START_TEST(longest_lines_are_accepted_and_longer_rejected)
 {
     static const struct {
         size_t first;
@@ -115,7 +115,7 @@ START_TEST(longest_lines_are_accepted_and_longer_refused)
 END_TEST
 
 /* A line that is too long is rejected before its end arrives. */
-START_TEST(long_lines_are_refused_early)
+START_TEST(long_lines_are_rejected_early)
 {
     char bytes[600];
 
@@ -385,7 +385,7 @@ START_TEST(invalid_heads_give_their_error_status)
 END_TEST
 
 /* NUL and every other control byte, at each position. */
-START_TEST(control_bytes_in_heads_are_refused)
+START_TEST(control_bytes_in_heads_are_rejected)
 {
     static const char *const before[] = {"", "G", "GET /a", "GET / HTTP/1.1\r\nHost: a\r\nA",
                                          "GET / HTTP/1.1\r\nHost: a\r\nA: b"};
@@ -408,7 +408,7 @@ START_TEST(control_bytes_in_heads_are_refused)
 }
 END_TEST
 
-START_TEST(refused_head_keeps_parsed_fields)
+START_TEST(rejected_head_keeps_parsed_fields)
 {
     ck_assert_int_eq(parse("POST /x?y HTTP/1.0\r\nA b\r\n\r\n", 27), 400);
     ck_assert_text(request.line, "POST /x?y HTTP/1.0");
@@ -467,9 +467,9 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        head_ends_at_the_empty_line, longest_lines_are_accepted_and_longer_refused, long_lines_are_refused_early,
+        head_ends_at_the_empty_line, longest_lines_are_accepted_and_longer_rejected, long_lines_are_rejected_early,
         valid_heads_give_method_target_host_and_framing, invalid_heads_give_their_error_status,
-        control_bytes_in_heads_are_refused, refused_head_keeps_parsed_fields,
+        control_bytes_in_heads_are_rejected, rejected_head_keeps_parsed_fields,
         names_with_underscores_are_dropped_unless_permitted, tokens_and_values_have_permitted_bytes_only,
     };
 

@@ -36,7 +36,7 @@ static const struct {
     {"GET", "/", "Host", "a", "x\r\ny", false, 0, NULL},
 };
 
-START_TEST(heads_are_written_or_refused)
+START_TEST(heads_are_written_or_rejected)
 {
     for (size_t i = 0; i < COUNT(heads); i++) {
         struct headers headers = {0};
@@ -138,7 +138,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {heads_are_written_or_refused, bodies_are_framed};
+    const TTest *const tests[] = {heads_are_written_or_rejected, bodies_are_framed};
 
     return suite_run("h1_request", tests, COUNT(tests));
 }

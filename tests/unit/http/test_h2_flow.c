@@ -22,7 +22,7 @@ static const struct {
     {-65535, 65535, true, 0},
 };
 
-START_TEST(window_sum_beyond_31_bits_is_refused)
+START_TEST(window_sum_beyond_31_bits_is_rejected)
 {
     int32_t window = sums[_i].window;
 
@@ -31,7 +31,7 @@ START_TEST(window_sum_beyond_31_bits_is_refused)
 }
 END_TEST
 
-START_TEST(bytes_beyond_the_window_are_refused)
+START_TEST(bytes_beyond_the_window_are_rejected)
 {
     struct h2_receive_window window;
 
@@ -136,12 +136,12 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {bytes_beyond_the_window_are_refused,
+    const TTest *const tests[] = {bytes_beyond_the_window_are_rejected,
                                   released_bytes_are_announced_from_half_a_window_on,
                                   window_of_one_byte_opens_after_each_byte, resize_is_announced_with_a_release,
                                   one_measurement_at_a_time};
     const struct suite_loop loops[] = {
-        {window_sum_beyond_31_bits_is_refused, COUNT(sums)},
+        {window_sum_beyond_31_bits_is_rejected, COUNT(sums)},
         {window_doubles_at_most_once_per_round_trip, COUNT(growths)},
     };
 

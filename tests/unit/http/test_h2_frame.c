@@ -130,7 +130,7 @@ static const struct {
     {H2_HEADERS, H2_FLAG_PRIORITY | H2_FLAG_PADDED, BYTES("\0\0\0\0\7"), BYTES(""), 0, H2_FRAME_SIZE_ERROR},
 };
 
-START_TEST(padding_is_removed_or_refused)
+START_TEST(padding_is_removed_or_rejected)
 {
     struct h2_frame frame = {
         .type = paddings[_i].type, .flags = paddings[_i].flags, .payload = paddings[_i].payload};
@@ -172,7 +172,7 @@ static const struct {
     {0xff05, 1, H2_NO_ERROR, {100, 16384}},
 };
 
-START_TEST(setting_values_are_applied_or_refused)
+START_TEST(setting_values_are_applied_or_rejected)
 {
     struct h2_peer_settings peer = {100, 16384};
     char bytes[H2_SETTING_SIZE];
@@ -246,8 +246,8 @@ int main(void)
                                   each_error_code_has_its_name};
     const struct suite_loop loops[] = {
         {length_and_stream_follow_the_rules_of_the_type, COUNT(heads)},
-        {padding_is_removed_or_refused, COUNT(paddings)},
-        {setting_values_are_applied_or_refused, COUNT(settings)},
+        {padding_is_removed_or_rejected, COUNT(paddings)},
+        {setting_values_are_applied_or_rejected, COUNT(settings)},
     };
 
     return suite_run_loops("h2_frame", tests, COUNT(tests), loops, COUNT(loops));

@@ -155,7 +155,7 @@ static const struct {
     {TEXT("\x00\x00\x00"), H2_NO_ERROR},
 };
 
-START_TEST(unusual_blocks_are_decoded_or_refused)
+START_TEST(unusual_blocks_are_decoded_or_rejected)
 {
     for (size_t piece = 1; piece <= unusual[_i].bytes.length; piece++) {
         block = (struct h2_header_block){0};
@@ -171,7 +171,7 @@ int main(void)
 {
     const struct suite_loop loops[] = {
         {long_strings_are_shortened, COUNT(long_fields)},
-        {unusual_blocks_are_decoded_or_refused, COUNT(unusual)},
+        {unusual_blocks_are_decoded_or_rejected, COUNT(unusual)},
     };
 
     return suite_run_loops("h2_header_block", NULL, 0, loops, COUNT(loops));

@@ -171,7 +171,7 @@ static const struct {
     {WEBSOCKET "expect=x\n", false, 417},
 };
 
-START_TEST(extended_connect_is_accepted_or_refused)
+START_TEST(extended_connect_is_accepted_or_rejected)
 {
     struct exchange *x = exchange_create(NULL, sizeof(*x));
     int result;
@@ -211,7 +211,7 @@ START_TEST(tunnel_request_has_the_fields_of_an_upgrade)
 }
 END_TEST
 
-START_TEST(request_heads_are_accepted_or_refused)
+START_TEST(request_heads_are_accepted_or_rejected)
 {
     struct exchange *x = exchange_create(NULL, sizeof(*x));
     int result;
@@ -402,7 +402,7 @@ static const struct {
     {"", "a", -EBADMSG},  {"x", "a\nb", -EBADMSG},
 };
 
-START_TEST(trailer_fields_are_added_or_refused)
+START_TEST(trailer_fields_are_added_or_rejected)
 {
     struct exchange *x = exchange_create(NULL, sizeof(*x));
     struct h2_request_reader reader;
@@ -417,7 +417,7 @@ START_TEST(trailer_fields_are_added_or_refused)
 }
 END_TEST
 
-START_TEST(control_bytes_in_values_are_refused)
+START_TEST(control_bytes_in_values_are_rejected)
 {
     setup();
     for (int byte = 0; byte < 256; byte++) {
@@ -439,13 +439,13 @@ int main(void)
         pseudo_header_fields_become_the_request_line, body_length_follows_content_length_and_end_stream,
         cookies_are_joined, names_with_underscores_are_dropped_unless_permitted,
         host_field_replaces_a_missing_authority, long_target_is_414_and_long_field_431, head_above_the_limit_is_431,
-        fields_above_the_limit_are_431, control_bytes_in_values_are_refused,
+        fields_above_the_limit_are_431, control_bytes_in_values_are_rejected,
         tunnel_request_has_the_fields_of_an_upgrade,
     };
     const struct suite_loop loops[] = {
-        {request_heads_are_accepted_or_refused, COUNT(sections)},
-        {extended_connect_is_accepted_or_refused, COUNT(tunnels)},
-        {trailer_fields_are_added_or_refused, COUNT(trailers)},
+        {request_heads_are_accepted_or_rejected, COUNT(sections)},
+        {extended_connect_is_accepted_or_rejected, COUNT(tunnels)},
+        {trailer_fields_are_added_or_rejected, COUNT(trailers)},
     };
 
     return suite_run_loops("h2_request", tests, COUNT(tests), loops, COUNT(loops));

@@ -206,7 +206,7 @@ START_TEST(drained_body_opens_its_window)
 }
 END_TEST
 
-START_TEST(long_rest_of_a_body_is_refused)
+START_TEST(long_rest_of_a_body_is_rejected)
 {
     open_session();
     h2_client_headers(&client, 1, 0,
@@ -271,7 +271,7 @@ int main(void)
         connection_window_is_not_lost,
         rest_of_a_body_is_drained,
         drained_body_opens_its_window,
-        long_rest_of_a_body_is_refused,
+        long_rest_of_a_body_is_rejected,
         drained_body_over_its_limit,
         reset_is_omitted_after_the_client_ended_the_stream,
     };

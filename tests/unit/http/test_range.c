@@ -95,7 +95,7 @@ START_TEST(ranges_are_limited_unsatisfiable_or_ignored)
 }
 END_TEST
 
-START_TEST(content_range_is_parsed_or_refused)
+START_TEST(content_range_is_parsed_or_rejected)
 {
     static const struct {
         const char *value;
@@ -165,7 +165,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {ranges_are_limited_unsatisfiable_or_ignored, content_range_is_parsed_or_refused};
+    const TTest *const tests[] = {ranges_are_limited_unsatisfiable_or_ignored, content_range_is_parsed_or_rejected};
 
     return suite_run("range", tests, COUNT(tests));
 }

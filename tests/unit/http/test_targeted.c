@@ -79,7 +79,7 @@ START_TEST(targeted_field_is_parsed_as_a_dictionary)
 }
 END_TEST
 
-START_TEST(members_above_the_limit_are_refused)
+START_TEST(members_above_the_limit_are_rejected)
 {
     struct cache_control seen;
     struct headers headers = {0};
@@ -99,7 +99,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {targeted_field_is_parsed_as_a_dictionary, members_above_the_limit_are_refused};
+    const TTest *const tests[] = {targeted_field_is_parsed_as_a_dictionary, members_above_the_limit_are_rejected};
 
     return suite_run("targeted", tests, COUNT(tests));
 }

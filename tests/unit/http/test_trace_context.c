@@ -96,7 +96,7 @@ static const char *const invalid[] = {
     " 00" PARENT "-01",
 };
 
-START_TEST(invalid_parents_are_refused)
+START_TEST(invalid_parents_are_rejected)
 {
     struct trace_context context = {.sampled = true};
 
@@ -206,7 +206,7 @@ int main(void)
 {
     const TTest *const tests[] = {only_one_parent_is_read, members_are_limited};
     const struct suite_loop loops[] = {{valid_parents_are_read, COUNT(valid)},
-                                       {invalid_parents_are_refused, COUNT(invalid)},
+                                       {invalid_parents_are_rejected, COUNT(invalid)},
                                        {states_are_joined_and_checked, COUNT(states)}};
     int failed = suite_run_loops("trace_context", tests, COUNT(tests), loops, COUNT(loops));
 

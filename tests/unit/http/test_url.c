@@ -90,7 +90,7 @@ START_TEST(valid_targets_give_path_and_query)
 }
 END_TEST
 
-START_TEST(invalid_targets_are_refused)
+START_TEST(invalid_targets_are_rejected)
 {
     static const char *const cases[] = {
         "",           "a",         "a/b",
@@ -218,7 +218,7 @@ START_TEST(valid_hosts_give_name_and_port)
 }
 END_TEST
 
-START_TEST(invalid_hosts_are_refused)
+START_TEST(invalid_hosts_are_rejected)
 {
     static const char *const cases[] = {
         "",
@@ -329,9 +329,9 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        valid_targets_give_path_and_query, invalid_targets_are_refused, slashes_are_preserved_with_merge_slashes_off,
+        valid_targets_give_path_and_query, invalid_targets_are_rejected, slashes_are_preserved_with_merge_slashes_off,
         absolute_form_gives_authority_and_target, internal_paths_are_normalised_without_decoding,
-        valid_hosts_give_name_and_port, invalid_hosts_are_refused, reserved_and_binary_bytes_are_encoded,
+        valid_hosts_give_name_and_port, invalid_hosts_are_rejected, reserved_and_binary_bytes_are_encoded,
         target_is_not_parsed_without_memory,
     };
 

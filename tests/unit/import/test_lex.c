@@ -90,7 +90,7 @@ static const struct {
     {"a b\\", "[a]! 1 the file ends within a directive"},
 };
 
-START_TEST(invalid_input_is_refused_with_its_line)
+START_TEST(invalid_input_is_rejected_with_its_line)
 {
     char shown[256];
 
@@ -99,7 +99,7 @@ START_TEST(invalid_input_is_refused_with_its_line)
 }
 END_TEST
 
-START_TEST(nul_bytes_in_words_are_refused)
+START_TEST(nul_bytes_in_words_are_rejected)
 {
     char shown[256];
 
@@ -137,8 +137,8 @@ int main(void)
     int failed;
 
     tcase_add_loop_test(tcase, words_blocks_and_comments_are_tokens, 0, (int)(sizeof(words) / sizeof(words[0])));
-    tcase_add_loop_test(tcase, invalid_input_is_refused_with_its_line, 0, (int)(sizeof(faults) / sizeof(faults[0])));
-    tcase_add_test(tcase, nul_bytes_in_words_are_refused);
+    tcase_add_loop_test(tcase, invalid_input_is_rejected_with_its_line, 0, (int)(sizeof(faults) / sizeof(faults[0])));
+    tcase_add_test(tcase, nul_bytes_in_words_are_rejected);
     tcase_add_test(tcase, tokens_have_the_line_of_their_first_byte);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);

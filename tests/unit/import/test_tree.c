@@ -93,7 +93,7 @@ static const struct {
     {"include main;", "/n/main:1: includes are nested too deeply, or there are too many of them"},
 };
 
-START_TEST(invalid_blocks_are_refused_with_file_and_line)
+START_TEST(invalid_blocks_are_rejected_with_file_and_line)
 {
     const struct memory_file rows[] = {
         {"/n/main", broken[_i].text}, {"/n/half", "a;\nb {"}, {"/n/closing", "}"}, {NULL, NULL}};
@@ -123,7 +123,7 @@ START_TEST(included_files_are_inserted_in_order)
 }
 END_TEST
 
-START_TEST(missing_main_file_is_refused)
+START_TEST(missing_main_file_is_rejected)
 {
     static const struct memory_file rows[] = {{NULL, NULL}};
     struct buffer shown = {0};
@@ -173,10 +173,10 @@ int main(void)
     int failed;
 
     tcase_add_loop_test(tcase, valid_directives_form_a_tree, 0, (int)(sizeof(trees) / sizeof(trees[0])));
-    tcase_add_loop_test(tcase, invalid_blocks_are_refused_with_file_and_line,
+    tcase_add_loop_test(tcase, invalid_blocks_are_rejected_with_file_and_line,
                         0, (int)(sizeof(broken) / sizeof(broken[0])));
     tcase_add_test(tcase, included_files_are_inserted_in_order);
-    tcase_add_test(tcase, missing_main_file_is_refused);
+    tcase_add_test(tcase, missing_main_file_is_rejected);
     tcase_add_test(tcase, depth_is_limited);
     tcase_add_test(tcase, directory_of_a_path_ends_before_its_last_slash);
     suite_add_tcase(suite, tcase);

@@ -278,7 +278,7 @@ START_TEST(accepting_pauses_without_descriptors)
 }
 END_TEST
 
-START_TEST(socket_path_in_use_is_refused_and_a_stale_one_replaced)
+START_TEST(socket_path_in_use_is_rejected_and_a_stale_one_replaced)
 {
     struct listen_address address;
     char name[64];
@@ -298,7 +298,7 @@ START_TEST(socket_path_in_use_is_refused_and_a_stale_one_replaced)
 }
 END_TEST
 
-START_TEST(address_in_use_is_refused)
+START_TEST(address_in_use_is_rejected)
 {
     struct listen_address address;
 
@@ -316,8 +316,8 @@ int main(void)
 
     tcase_add_loop_test(group, addresses_are_parsed, 0, (int)(sizeof(addresses) / sizeof(addresses[0])));
     tcase_add_test(group, format_is_bounded);
-    tcase_add_test(group, socket_path_in_use_is_refused_and_a_stale_one_replaced);
-    tcase_add_test(group, address_in_use_is_refused);
+    tcase_add_test(group, socket_path_in_use_is_rejected_and_a_stale_one_replaced);
+    tcase_add_test(group, address_in_use_is_rejected);
     tcase_add_loop_test(group, connections_are_accepted_until_paused_and_after_resuming, 0, kernel_backend_count());
     tcase_add_loop_test(group, queued_connections_are_drained, 0, kernel_backend_count());
     tcase_add_loop_test(group, drain_waits_while_paused, 0, kernel_backend_count());

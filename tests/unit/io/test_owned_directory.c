@@ -116,7 +116,7 @@ START_TEST(link_in_its_place_is_not_followed)
 }
 END_TEST
 
-START_TEST(directory_of_another_user_in_its_place_is_refused)
+START_TEST(directory_of_another_user_in_its_place_is_rejected)
 {
     if (geteuid() != 0)
         return;
@@ -142,7 +142,7 @@ int main(void)
 {
     const TTest *const tests[] = {new_directory_has_mode_and_owner, existing_directory_stays_as_it_is,
                                   parent_may_be_a_descriptor, link_in_its_place_is_not_followed,
-                                  directory_of_another_user_in_its_place_is_refused,
+                                  directory_of_another_user_in_its_place_is_rejected,
                                   removed_directory_is_an_error, NULL};
 
     return run_tests("owned_directory", tests);

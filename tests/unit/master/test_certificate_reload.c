@@ -45,7 +45,7 @@ START_TEST(packed_files_are_not_executable)
 }
 END_TEST
 
-START_TEST(other_descriptors_are_refused)
+START_TEST(other_descriptors_are_rejected)
 {
     struct tls_files got;
     int large = memfd_create("large", MFD_CLOEXEC), empty = memfd_create("empty", MFD_CLOEXEC);
@@ -69,7 +69,7 @@ int main(void)
 
     tcase_add_test(all, packed_files_are_unpacked);
     tcase_add_test(all, packed_files_are_not_executable);
-    tcase_add_test(all, other_descriptors_are_refused);
+    tcase_add_test(all, other_descriptors_are_rejected);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

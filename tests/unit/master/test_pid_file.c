@@ -135,7 +135,7 @@ START_TEST(file_of_another_server_is_preserved)
 }
 END_TEST
 
-START_TEST(special_files_are_refused)
+START_TEST(special_files_are_rejected)
 {
     struct pid_file file;
     char absent[160];
@@ -160,5 +160,5 @@ int main(void)
     return run_tests("pid_file", (const TTest *const[]){
                                      is_written_locked_and_removed, stale_files_are_replaced,
                                      child_process_keeps_the_file, file_of_another_server_is_preserved,
-                                     special_files_are_refused, is_set_aside_and_restored, NULL});
+                                     special_files_are_rejected, is_set_aside_and_restored, NULL});
 }

@@ -88,7 +88,7 @@ START_TEST(is_off_without_timeout_or_for_another_process)
 }
 END_TEST
 
-START_TEST(malformed_values_are_refused)
+START_TEST(malformed_values_are_rejected)
 {
     static const char *const malformed[] = {"", "0", "-1", " 1", "+1", "1s", "1.5", "18446744073709551616", "x"};
     struct watchdog watchdog;
@@ -157,6 +157,6 @@ int main(void)
 {
     return run_tests("service", (const TTest *const[]){
                                     interval_is_half_of_the_timeout, is_off_without_timeout_or_for_another_process,
-                                    malformed_values_are_refused, sends_a_message_when_it_is_due,
+                                    malformed_values_are_rejected, sends_a_message_when_it_is_due,
                                     notifies_a_path_and_ignores_other_names, NULL});
 }

@@ -194,7 +194,7 @@ static const struct {
     {"A: b\r\n", "an end without a header"},
 };
 
-START_TEST(invalid_heads_are_refused)
+START_TEST(invalid_heads_are_rejected)
 {
     for (size_t i = 0; i < COUNT(bad_heads); i++) {
         for (size_t piece = 1; piece < 500; piece += 250) {
@@ -243,7 +243,7 @@ static const struct {
     {"\1\3\0\1\1\10\0\0", "an invalid FCGI_END_REQUEST record"},
 };
 
-START_TEST(invalid_records_are_refused)
+START_TEST(invalid_records_are_rejected)
 {
     for (size_t i = 0; i < COUNT(bad_headers); i++) {
         open_reply(false);
@@ -311,8 +311,9 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        response_in_two_pieces, response_byte_by_byte, heads_have_a_status, invalid_heads_are_refused,
-        head_length_is_limited, invalid_records_are_refused, bodiless_responses_lose_their_body, stderr_text_is_limited,
+        response_in_two_pieces, response_byte_by_byte, heads_have_a_status, invalid_heads_are_rejected,
+        head_length_is_limited, invalid_records_are_rejected, bodiless_responses_lose_their_body,
+        stderr_text_is_limited,
         a_long_head_byte_by_byte,
     };
 

@@ -153,7 +153,7 @@ START_TEST(known_password_is_checked_after_a_change)
 }
 END_TEST
 
-START_TEST(unreadable_large_and_special_files_are_refused)
+START_TEST(unreadable_large_and_special_files_are_rejected)
 {
     struct password_check question = {.path = "/nonexistent/users", .user = STR("a"), .password = "b"};
 
@@ -183,7 +183,7 @@ int main(void)
     tcase_add_test(group, weak_hash_schemes);
     tcase_add_test(group, one_hash_for_every_user);
     tcase_add_test(group, known_password_is_checked_after_a_change);
-    tcase_add_test(group, unreadable_large_and_special_files_are_refused);
+    tcase_add_test(group, unreadable_large_and_special_files_are_rejected);
     suite_add_tcase(suite, group);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -71,7 +71,7 @@ static const struct stored_metadata invalid[] = {
     {.status = 200, .reason = UINT16_MAX},
 };
 
-START_TEST(head_with_invalid_metadata_is_refused)
+START_TEST(head_with_invalid_metadata_is_rejected)
 {
     struct stored_metadata metadata = invalid[_i];
     struct str head = usual_head();
@@ -99,7 +99,7 @@ static const char invalid_texts[][25] = {
     "Fine" "ETag: \"a\"\nX-Empty: z",
 };
 
-START_TEST(head_with_invalid_text_is_refused)
+START_TEST(head_with_invalid_text_is_rejected)
 {
     struct str head = usual_head();
     struct cache_entry entry = {.head = head};
@@ -115,8 +115,8 @@ int main(void)
 {
     const TTest *const tests[] = {written_head_is_parsed_back, head_truncated_at_each_byte};
     const struct suite_loop loops[] = {
-        {head_with_invalid_metadata_is_refused, COUNT(invalid)},
-        {head_with_invalid_text_is_refused, COUNT(invalid_texts)},
+        {head_with_invalid_metadata_is_rejected, COUNT(invalid)},
+        {head_with_invalid_text_is_rejected, COUNT(invalid_texts)},
     };
 
     return suite_run_loops("stored response", tests, COUNT(tests), loops, COUNT(loops));

@@ -67,7 +67,7 @@ START_TEST(directives_of_the_main_scope_are_read)
 END_TEST
 
 /* A backend of this build is accepted; another one is rejected at its line. */
-START_TEST(backend_that_is_not_built_is_refused)
+START_TEST(backend_that_is_not_built_is_rejected)
 {
     static const char *const known[] = {"io_uring", "epoll"};
 
@@ -94,7 +94,7 @@ START_TEST(backend_that_is_not_built_is_refused)
 END_TEST
 
 /* As with `use`: an engine that is not built is rejected at its line. */
-START_TEST(engine_that_is_not_built_is_refused)
+START_TEST(engine_that_is_not_built_is_rejected)
 {
     bool built = aead_engine(AEAD_IPSEC_MB)->built;
     struct configuration *c = load("ssl_aead: ipsec-mb\nhttp: {server: {listen: 8080}}\n");
@@ -363,7 +363,7 @@ static const struct {
     {"http: {server: {listen: 1, rot: x}}", "rot"},
 };
 
-START_TEST(invalid_configurations_are_refused)
+START_TEST(invalid_configurations_are_rejected)
 {
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
         ck_assert_msg(!load(mistakes[i].text), "taken: %s", mistakes[i].text);
@@ -452,11 +452,11 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        directives_of_the_main_scope_are_read, backend_that_is_not_built_is_refused,
-        engine_that_is_not_built_is_refused, absent_directives_have_their_defaults,
+        directives_of_the_main_scope_are_read, backend_that_is_not_built_is_rejected,
+        engine_that_is_not_built_is_rejected, absent_directives_have_their_defaults,
         locations_inherit_and_replace_values, servers_share_endpoints, standard_streams_are_named_exactly,
         directives_without_effect_are_reported, equal_servers_share_tls_contexts, overlay_replaces_values_of_the_file,
-        invalid_configurations_are_refused, all_openssl_errors_are_reported, unparsed_parts_are_not_reported_missing,
+        invalid_configurations_are_rejected, all_openssl_errors_are_reported, unparsed_parts_are_not_reported_missing,
         schema_has_every_directive, NULL,
     };
 

@@ -167,7 +167,7 @@ static const struct {
     {9, 2},  {43, 33},  {43, 200}, {44, 1}, {45, 3},   {45, 0}, {48, 0}, {48, 9},
 };
 
-START_TEST(invalid_heads_are_refused)
+START_TEST(invalid_heads_are_rejected)
 {
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         struct made made = hello_with("", 0);
@@ -213,7 +213,7 @@ START_TEST(real_hellos_in_small_records)
 }
 END_TEST
 
-START_TEST(oversize_hello_is_refused)
+START_TEST(oversize_hello_is_rejected)
 {
     const char large[] = "\x16\3\1\x40\0\1\1\0\0\3\3";
     const char empty[] = "\x16\3\1\0\0";
@@ -306,9 +306,9 @@ int main(void)
     tcase_add_test(tests, server_name_extension);
     tcase_add_test(tests, versions_and_alpn);
     tcase_add_test(tests, excess_protocols_are_dropped);
-    tcase_add_test(tests, invalid_heads_are_refused);
+    tcase_add_test(tests, invalid_heads_are_rejected);
     tcase_add_test(tests, real_hellos_in_small_records);
-    tcase_add_test(tests, oversize_hello_is_refused);
+    tcase_add_test(tests, oversize_hello_is_rejected);
     tcase_add_test(tests, whole_exactly_if_parsable);
     tcase_add_test(tests, other_bytes_are_whole_at_once);
     suite_add_tcase(suite, tests);

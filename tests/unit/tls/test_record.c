@@ -166,7 +166,7 @@ START_TEST(explicit_nonce_counts_up)
 }
 END_TEST
 
-START_TEST(refused_records_use_no_sequence_number)
+START_TEST(rejected_records_use_no_sequence_number)
 {
     struct cipher_context_cache *cache = cipher_context_cache_create(1, &choice);
     struct record_key key = make_key(RECORD_TLS_1_2, RECORD_AES_128_GCM, 1), before = key;
@@ -319,7 +319,7 @@ static TCase *tests_of(const char *engine, void (*use)(void))
     tcase_add_loop_test(all, plaintext_in_parts_seals_the_same, 0, 6);
     tcase_add_loop_test(all, no_parts_seal_an_empty_record, 0, 6);
     tcase_add_test(all, explicit_nonce_counts_up);
-    tcase_add_test(all, refused_records_use_no_sequence_number);
+    tcase_add_test(all, rejected_records_use_no_sequence_number);
     tcase_add_test(all, rule_10_key_expires_at_the_record_limit);
     tcase_add_loop_test(all, contexts_are_reused_across_connections, 0, 4);
     tcase_add_loop_test(all, engines_take_turns, 0, 6);

@@ -85,7 +85,7 @@ START_TEST(stored_found_and_removed)
 }
 END_TEST
 
-START_TEST(invalid_sessions_are_refused)
+START_TEST(invalid_sessions_are_rejected)
 {
     open_cache(SESSION_CACHE_MIN);
     session_cache_insert(cache, STR(""), STR("x"), 0, 1000);
@@ -236,7 +236,7 @@ int main(void)
 
     tcase_set_timeout(cases, 60);
     tcase_add_test(cases, stored_found_and_removed);
-    tcase_add_test(cases, invalid_sessions_are_refused);
+    tcase_add_test(cases, invalid_sessions_are_rejected);
     tcase_add_test(cases, session_expires_at_its_own_time);
     tcase_add_loop_test(cases, oldest_session_is_replaced, 0, 12);
     tcase_add_test(cases, sessions_are_shared_by_all_processes);

@@ -86,7 +86,7 @@ static int handshake_result(bool verify, char *why, size_t size)
     return result;
 }
 
-START_TEST(untrusted_certificate_is_refused)
+START_TEST(untrusted_certificate_is_rejected)
 {
     char why[256];
 
@@ -96,7 +96,7 @@ START_TEST(untrusted_certificate_is_refused)
 }
 END_TEST
 
-START_TEST(plain_http_response_is_refused)
+START_TEST(plain_http_response_is_rejected)
 {
     struct tls_context *context = client_context(false);
     struct end client = {0};
@@ -114,7 +114,7 @@ START_TEST(plain_http_response_is_refused)
 }
 END_TEST
 
-START_TEST(invalid_settings_are_refused)
+START_TEST(invalid_settings_are_rejected)
 {
     const struct tls_client_settings absent = {.trusted = STR("/nowhere/at/all.pem"), .verify = true};
     struct tls_context *context = client_context(false);
@@ -176,7 +176,7 @@ START_TEST(keys_with_a_password)
 }
 END_TEST
 
-START_TEST(commands_of_openssl_are_applied_or_refused)
+START_TEST(commands_of_openssl_are_applied_or_rejected)
 {
     const struct {
         struct tls_command command;
@@ -248,7 +248,7 @@ static ssize_t pass_both_ways(SSL *server, struct end *client)
 }
 
 /* The client must answer each request for a new key, so it limits the number of requests. */
-START_TEST(excess_key_updates_are_refused)
+START_TEST(excess_key_updates_are_rejected)
 {
     struct tls_settings settings = pair_settings();
     struct tls_context *context = client_context(false);
@@ -286,13 +286,13 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_add_test(cases, untrusted_certificate_is_refused);
-    tcase_add_test(cases, plain_http_response_is_refused);
-    tcase_add_test(cases, invalid_settings_are_refused);
+    tcase_add_test(cases, untrusted_certificate_is_rejected);
+    tcase_add_test(cases, plain_http_response_is_rejected);
+    tcase_add_test(cases, invalid_settings_are_rejected);
     tcase_add_test(cases, keys_with_a_password);
-    tcase_add_test(cases, commands_of_openssl_are_applied_or_refused);
+    tcase_add_test(cases, commands_of_openssl_are_applied_or_rejected);
     tcase_add_test(cases, settings_are_compared);
-    tcase_add_test(cases, excess_key_updates_are_refused);
+    tcase_add_test(cases, excess_key_updates_are_rejected);
     suite_add_tcase(suite, cases);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

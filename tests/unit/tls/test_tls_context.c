@@ -91,7 +91,7 @@ static const struct {
     {"none", "", "no ssl_certificate"},
 };
 
-START_TEST(invalid_settings_are_refused)
+START_TEST(invalid_settings_are_rejected)
 {
     struct tls_settings settings = pair_settings();
     struct str value = str_from(settings_cases[_i].value);
@@ -473,7 +473,7 @@ int main(void)
 
     tcase_set_timeout(files, 60);
     tcase_add_test(files, file_errors_are_reported);
-    tcase_add_loop_test(files, invalid_settings_are_refused, 0,
+    tcase_add_loop_test(files, invalid_settings_are_rejected, 0,
                         sizeof(settings_cases) / sizeof(settings_cases[0]));
     tcase_add_test(files, all_errors_are_reported);
     tcase_add_loop_test(files, expiry_dates_are_reported, 0, 3);

@@ -133,7 +133,7 @@ static bool early_data_is_refused(void)
 }
 
 /* The same flight again, to the same worker and to another one. */
-START_TEST(replay_is_refused)
+START_TEST(replay_is_rejected)
 {
     struct tls_context *first = pair.context;
     char error[512];
@@ -184,7 +184,7 @@ START_TEST(no_early_data_without_replay_window)
 }
 END_TEST
 
-START_TEST(clock_change_refuses_early_data)
+START_TEST(clock_change_rejects_early_data)
 {
     pair.now_ms += LIMIT_EARLY_DRIFT_MS + 2000; /* the wall clock is unchanged */
     client_sends_early_data(STR("GET /"));
@@ -193,7 +193,7 @@ START_TEST(clock_change_refuses_early_data)
 }
 END_TEST
 
-START_TEST(server_without_early_data_refuses)
+START_TEST(server_without_early_data_rejects)
 {
     settings.early_data = false; /* simulates another server chosen by SNI */
     client_sends_early_data(STR("GET /"));
@@ -202,7 +202,7 @@ START_TEST(server_without_early_data_refuses)
 }
 END_TEST
 
-START_TEST(excess_early_data_is_refused)
+START_TEST(excess_early_data_is_rejected)
 {
     static char text[LIMIT_EARLY_DATA + 1];
     char bytes[100];
@@ -263,11 +263,11 @@ int main(void)
     tcase_add_checked_fixture(all, open_all, close_all);
     tcase_add_loop_test(all, early_data_is_read_and_answered, 0, 2);
     tcase_add_test(all, early_data_arrives_in_pieces);
-    tcase_add_test(all, replay_is_refused);
+    tcase_add_test(all, replay_is_rejected);
     tcase_add_test(all, no_early_data_without_replay_window);
-    tcase_add_test(all, clock_change_refuses_early_data);
-    tcase_add_test(all, server_without_early_data_refuses);
-    tcase_add_test(all, excess_early_data_is_refused);
+    tcase_add_test(all, clock_change_rejects_early_data);
+    tcase_add_test(all, server_without_early_data_rejects);
+    tcase_add_test(all, excess_early_data_is_rejected);
     tcase_add_test(all, close_before_the_handshake_ends);
     tcase_add_loop_test(all, handshakes_without_early_data, 0, 2);
     suite_add_tcase(suite, all);

@@ -228,7 +228,7 @@ static const struct {
     {{{"VerifyMode", 10}, {"Request", 7}}, "\"VerifyMode\" is not allowed here"},
 };
 
-START_TEST(invalid_commands_are_refused)
+START_TEST(invalid_commands_are_rejected)
 {
     struct tls_settings settings = pair_settings();
 
@@ -314,7 +314,7 @@ int main(void)
     tcase_add_test(tests, renewed_key_is_decrypted);
     tcase_add_test(tests, reject_handshake_of_unknown_names);
     tcase_add_loop_test(tests, diffie_hellman_parameters, 0, COUNT(parameters));
-    tcase_add_loop_test(tests, invalid_commands_are_refused, 0, COUNT(commands));
+    tcase_add_loop_test(tests, invalid_commands_are_rejected, 0, COUNT(commands));
     tcase_add_loop_test(tests, commands_apply_per_server, 0, 2);
     tcase_add_loop_test(tests, alpn_of_own_list, 0, COUNT(agreements));
     suite_add_tcase(suite, tests);

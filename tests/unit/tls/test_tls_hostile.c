@@ -47,7 +47,7 @@ static int feed_handshake(struct tls_session *session, const char *bytes, size_t
     return result;
 }
 
-START_TEST(bytes_that_are_not_tls_are_refused)
+START_TEST(bytes_that_are_not_tls_are_rejected)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
@@ -145,7 +145,7 @@ START_TEST(truncated_flight_waits)
 }
 END_TEST
 
-START_TEST(endless_handshake_is_refused)
+START_TEST(endless_handshake_is_rejected)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
@@ -177,7 +177,7 @@ static void open_version(struct tls_pair *pair, struct tls_settings *settings, i
     ck_assert_int_eq(pair_handshake(pair), 0);
 }
 
-START_TEST(changed_record_is_refused)
+START_TEST(changed_record_is_rejected)
 {
     struct tls_settings settings;
     struct tls_pair pair;
@@ -199,7 +199,7 @@ START_TEST(changed_record_is_refused)
 }
 END_TEST
 
-START_TEST(replayed_record_is_refused)
+START_TEST(replayed_record_is_rejected)
 {
     struct tls_settings settings;
     struct tls_pair pair;
@@ -216,7 +216,7 @@ START_TEST(replayed_record_is_refused)
 }
 END_TEST
 
-START_TEST(oversize_record_is_refused)
+START_TEST(oversize_record_is_rejected)
 {
     struct tls_settings settings;
     struct tls_pair pair;
@@ -231,7 +231,7 @@ START_TEST(oversize_record_is_refused)
 END_TEST
 
 /* RFC 5246 7.4.1.1: the server sends the warning no_renegotiation and does not renegotiate. */
-START_TEST(renegotiation_is_refused)
+START_TEST(renegotiation_is_rejected)
 {
     static const char *const ciphers[] = {"ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES128-SHA256"};
     struct tls_settings settings = pair_settings();
@@ -276,7 +276,7 @@ static const struct {
      NULL},
 };
 
-START_TEST(alpn_is_selected_or_the_handshake_refused)
+START_TEST(alpn_is_selected_or_the_handshake_rejected)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
@@ -417,19 +417,19 @@ int main(void)
     SRunner *runner;
 
     tcase_set_timeout(opening, 60);
-    tcase_add_loop_test(opening, bytes_that_are_not_tls_are_refused, 0, 2 * OPENINGS);
+    tcase_add_loop_test(opening, bytes_that_are_not_tls_are_rejected, 0, 2 * OPENINGS);
     tcase_add_loop_test(opening, random_bytes_fail, 0, 3);
     tcase_add_loop_test(opening, changed_byte_in_the_first_flight, 0, 8);
     tcase_add_test(opening, truncated_flight_waits);
-    tcase_add_test(opening, endless_handshake_is_refused);
-    tcase_add_loop_test(opening, alpn_is_selected_or_the_handshake_refused,
+    tcase_add_test(opening, endless_handshake_is_rejected);
+    tcase_add_loop_test(opening, alpn_is_selected_or_the_handshake_rejected,
                         0, sizeof(protocols) / sizeof(protocols[0]));
     tcase_add_test(opening, old_versions_get_an_alert);
     suite_add_tcase(suite, opening);
-    tcase_add_loop_test(later, changed_record_is_refused, 0, 4);
-    tcase_add_loop_test(later, replayed_record_is_refused, 0, 2);
-    tcase_add_loop_test(later, oversize_record_is_refused, 0, 2);
-    tcase_add_loop_test(later, renegotiation_is_refused, 0, 2);
+    tcase_add_loop_test(later, changed_record_is_rejected, 0, 4);
+    tcase_add_loop_test(later, replayed_record_is_rejected, 0, 2);
+    tcase_add_loop_test(later, oversize_record_is_rejected, 0, 2);
+    tcase_add_loop_test(later, renegotiation_is_rejected, 0, 2);
     tcase_add_loop_test(later, invalid_encrypted_records, 0, FORGED);
     tcase_add_loop_test(later, repeated_records_end_the_connection, 0, 2);
     tcase_add_test(later, key_update_in_pieces);

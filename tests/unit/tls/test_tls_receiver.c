@@ -131,7 +131,7 @@ START_TEST(inner_plaintexts_are_read_as_by_openssl)
 }
 END_TEST
 
-START_TEST(invalid_headers_are_refused)
+START_TEST(invalid_headers_are_rejected)
 {
     static const struct {
         const char *header;
@@ -309,7 +309,7 @@ int main(void)
 
     tcase_set_timeout(all, 60);
     tcase_add_loop_test(all, inner_plaintexts_are_read_as_by_openssl, 0, 3 * INNER_ROWS);
-    tcase_add_loop_test(all, invalid_headers_are_refused, 0, 4);
+    tcase_add_loop_test(all, invalid_headers_are_rejected, 0, 4);
     tcase_add_loop_test(all, replay_with_the_number_that_openssl_expects, 0, 2);
     tcase_add_test(all, key_updates_between_data);
     tcase_add_loop_test(all, key_update_in_five_records, 0, 2 * FIRST_RECORDS);

@@ -177,7 +177,7 @@ START_TEST(invalid_files_change_nothing)
 END_TEST
 
 /* The packed files come from another process, so they may be truncated. */
-START_TEST(truncated_files_are_refused)
+START_TEST(truncated_files_are_rejected)
 {
     struct tls_settings settings = pair_settings();
     struct tls_files files = {NULL, 0};
@@ -233,7 +233,7 @@ int main(void)
     tcase_add_loop_test(all, new_connections_get_the_new_certificate, 0, 4);
     tcase_add_test(all, pending_connection_gets_the_new_certificate);
     tcase_add_loop_test(all, invalid_files_change_nothing, 0, 4);
-    tcase_add_test(all, truncated_files_are_refused);
+    tcase_add_test(all, truncated_files_are_rejected);
     tcase_add_test(all, self_signed_certificate_is_preserved);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);

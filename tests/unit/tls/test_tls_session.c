@@ -301,7 +301,7 @@ START_TEST(rule_09_forbidden_update_is_not_answered)
 }
 END_TEST
 
-START_TEST(rule_09_excess_key_updates_are_refused)
+START_TEST(rule_09_excess_key_updates_are_rejected)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
@@ -411,7 +411,7 @@ int main(void)
     tcase_add_loop_test(update, key_update_by_the_peer, 0, 4 * 4);
     tcase_add_loop_test(update, key_update_by_the_server, 0, SUITES);
     tcase_add_loop_test(update, rule_09_forbidden_update_is_not_answered, 0, 3);
-    tcase_add_loop_test(update, rule_09_excess_key_updates_are_refused, 0, 2);
+    tcase_add_loop_test(update, rule_09_excess_key_updates_are_rejected, 0, 2);
     tcase_add_test(update, excess_key_updates_in_one_buffer);
     suite_add_tcase(suite, update);
     runner = srunner_create(suite);

@@ -118,7 +118,7 @@ START_TEST(long_keys_are_ignored)
 END_TEST
 
 /* `depth` lists in each other, the last one unclosed. */
-START_TEST(deep_nesting_is_refused)
+START_TEST(deep_nesting_is_rejected)
 {
     char text[LIMIT_TOP_DEPTH * 2 + 16];
 
@@ -134,7 +134,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {seconds_have_six_decimals, members, long_keys_are_ignored, deep_nesting_is_refused,
+    const TTest *const tests[] = {seconds_have_six_decimals, members, long_keys_are_ignored, deep_nesting_is_rejected,
                                          NULL};
 
     return run_tests("top_reader", tests);

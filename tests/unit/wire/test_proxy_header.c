@@ -117,7 +117,7 @@ START_TEST(valid_headers_give_source_and_destination)
 }
 END_TEST
 
-START_TEST(invalid_headers_are_refused)
+START_TEST(invalid_headers_are_rejected)
 {
     struct proxy_header header = {.source = {.any = {.sa_family = 77}}};
 
@@ -126,7 +126,7 @@ START_TEST(invalid_headers_are_refused)
 }
 END_TEST
 
-START_TEST(line_without_an_end_is_refused_at_its_limit)
+START_TEST(line_without_an_end_is_rejected_at_its_limit)
 {
     struct proxy_header header;
     char line[200];
@@ -176,8 +176,8 @@ int main(void)
     int failed;
 
     tcase_add_loop_test(tests, valid_headers_give_source_and_destination, 0, sizeof(good) / sizeof(good[0]));
-    tcase_add_loop_test(tests, invalid_headers_are_refused, 0, sizeof(bad) / sizeof(bad[0]));
-    tcase_add_test(tests, line_without_an_end_is_refused_at_its_limit);
+    tcase_add_loop_test(tests, invalid_headers_are_rejected, 0, sizeof(bad) / sizeof(bad[0]));
+    tcase_add_test(tests, line_without_an_end_is_rejected_at_its_limit);
     tcase_add_test(tests, written_headers_are_parsed);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
