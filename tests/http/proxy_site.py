@@ -192,7 +192,7 @@ SCRIPTS.update({path: responds_with(text) for path, text in GARBAGE.items()})
 BROKEN = {
     '/short': OK + 'Content-Length: 10\r\n\r\nshort',
     '/bad-chunk': OK + 'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nzz\r\n',
-    '/cut-chunk': OK + 'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n5\r\nab',
+    '/truncated-chunk': OK + 'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n5\r\nab',
     '/no-last-chunk': OK + 'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n',
 }
 

@@ -127,10 +127,10 @@ def test_killed_worker_stores_no_incomplete_response(cache, upstream):
 def test_restart_after_kill_serves_complete_responses(cache, upstream):
     halted = threading.Event()
     upstream.answers['/big'] = halting(upstream, '/big', halted)
-    for path in ('/whole', '/cut', '/bent'):
+    for path in ('/whole', '/truncated', '/damaged'):
         upstream.answers[path] = 'Cache-Control: max-age=600'
     server = cache(workers=2)
-    bodies = {path: fetched(server, path).body for path in ('/whole', '/cut', '/bent')}
+    bodies = {path: fetched(server, path).body for path in ('/whole', '/truncated', '/damaged')}
     for path in bodies:
         wait_until_stored(server, path)
     start_download(server, '/big')
@@ -146,9 +146,9 @@ def test_restart_after_kill_serves_complete_responses(cache, upstream):
             path = os.path.join(folder, name)
             with open(path, 'r+b') as stream:
                 content = stream.read()
-                if content.startswith(b'/cut'):
+                if content.startswith(b'/truncated'):
                     stream.truncate(len(content) - 1)
-                if content.startswith(b'/bent'):
+                if content.startswith(b'/damaged'):
                     stream.seek(len(content) - 100)
                     stream.write(b'x')
     server = cache(workers=2)
@@ -156,7 +156,7 @@ def test_restart_after_kill_serves_complete_responses(cache, upstream):
     wait_for(lambda: not temporary(server) and len(names(server)) == 1, 'incomplete and damaged files are deleted')
     before = len(upstream.requests)
     assert fetched(server, '/whole').body == bodies['/whole'] and len(upstream.requests) == before
-    for path in ('/cut', '/bent'):
+    for path in ('/truncated', '/damaged'):
         again = fetched(server, path)
         assert again.headers['x-cache'] == MISS and again.body == f'{path} 2'.encode()
     assert fetched(server, '/big').body == WHOLE

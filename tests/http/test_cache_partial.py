@@ -247,16 +247,16 @@ NOT_KEPT = {
     'two ranges': (f'ETag: "v1"\nCache-Control: max-age=60\nContent-Range: bytes 0-99/{SIZE}', {}),
     'another unit': ('ETag: "v1"\nCache-Control: max-age=60', {'range': f'items 100-199/{SIZE}'}),
     'several parts': ('ETag: "v1"\nCache-Control: max-age=60\nContent-Type: multipart/byteranges; boundary=x', {}),
-    'shorter than its Content-Length': ('ETag: "v1"\nCache-Control: max-age=60', {'cut': 50}),
+    'shorter than its Content-Length': ('ETag: "v1"\nCache-Control: max-age=60', {'sent': 50}),
     'no framing': ('ETag: "v1"\nCache-Control: max-age=60', {'chunked': True}),
 }
 
 
-def sends_part(upstream, fields, data, first, last, range='own', cut=None, chunked=False):
+def sends_part(upstream, fields, data, first, last, range='own', sent=None, chunked=False):
     """A turn that sends a 206 with this range, length and framing."""
     def turn(peer):
         place = f'bytes {first}-{last}/{len(data)}' if range == 'own' else range
-        body = data[first:last + 1][:cut]
+        body = data[first:last + 1][:sent]
         text = f'Status: 206\n{fields}' + (f'\nContent-Range: {place}' if place else '')
         if not chunked:
             return upstream.send_response(peer, text, body)
@@ -274,7 +274,7 @@ def test_unsuitable_206_responses_are_not_stored(client, upstream, path, name):
     data = upstream.add(target)
     upstream.turns[target, 1] = sends_part(upstream, fields, data, 100, 199, **particulars)
     response = part(client, target, '100-199')
-    assert response.status == 206 and response.body == data[100:200][:particulars.get('cut')]
+    assert response.status == 206 and response.body == data[100:200][:particulars.get('sent')]
     wait_for_storing(0.05)
     check_part(part(client, target, '100-199'), data, 100, 199, MISS)
     check_part(part(client, target, '100-199'), data, 100, 199, HIT)

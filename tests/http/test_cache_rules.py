@@ -38,7 +38,7 @@ def served(launch, loop, transport, new_directory, upstream, sites):
             '/buffered/': {**to, 'proxy_buffering': True},
             '~ ^/captured/(?<kind>[a-z]+)/(.*)$': {**to, 'proxy_pass': f'http://127.0.0.1:{upstream.port}/of/$kind/$2', 'proxy_cache_key': '$1 $2 $kind $mark',
                                                    'proxy_cache_background_update': True, 'set': '$mark m-$2'},
-            '~ ^/cut/(.*)$': {**to, 'proxy_pass': f'http://127.0.0.1:{upstream.port}/of/$1', 'proxy_cache_key': '$1', 'slice': '4k'},
+            '~ ^/sliced_capture/(.*)$': {**to, 'proxy_pass': f'http://127.0.0.1:{upstream.port}/of/$1', 'proxy_cache_key': '$1', 'slice': '4k'},
             '/heuristic/': {**to, 'proxy_cache_heuristic': '1h'},
             '/heuristic-valid/': {**to, 'proxy_cache_heuristic': '1h', 'proxy_cache_valid': '404 10m'},
             '/targeted/': {**to, 'proxy_cache_targeted': ['Sluice-Cache-Control', 'CDN-Cache-Control']},
@@ -365,7 +365,7 @@ def test_slice_requests_retain_captures(client, upstream, path):
     for name in [path('')[1:] for _ in range(2)]:
         upstream.answers[f'/of/{name}'] = respond
         for _ in range(2):
-            assert fetch(client, f'/cut/{name}').body == f'/of/{name}'.encode() * 1000
+            assert fetch(client, f'/sliced_capture/{name}').body == f'/of/{name}'.encode() * 1000
 
 
 @pytest.mark.parametrize('encoded', ['%2Fb', '%41b', 'a//b', '%3Fb'])

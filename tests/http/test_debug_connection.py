@@ -17,7 +17,7 @@ def launch_with(launch, loop, chosen, **main):
     return lambda transport: launch(loop, transport, main={'error_log': {'path': 'error.log', 'level': 'error'}, **main,
                                                            'events': {'use': loop, 'debug_connection': chosen}},
                                     server={'set_real_ip_from': '127.0.0.1', 'location': {
-                                        '= /moved': {'rewrite': '^ /one.txt last'}, '= /cut': {'return': 444}}})
+                                        '= /moved': {'rewrite': '^ /one.txt last'}, '= /closed': {'return': 444}}})
 
 
 def lines(served, level='debug'):
@@ -30,7 +30,7 @@ def test_chosen_http2_client_logs_frames(launch, loop, transport):
     client = http2.connect(served.port, served.transport, TIMEOUT)
     assert client.fetch('/moved?secret', headers=[('authorization', 'Basic c2VjcmV0')]).status == 200
     client.h2.ping(b'\1\2\3\4\5\6\7\x08')
-    assert client.fetch('/cut').reset is not None
+    assert client.fetch('/closed').reset is not None
     assert client.fetch('/missing').status == 404
     client.h2.close_connection(last_stream_id=0)
     client.flush()

@@ -27,7 +27,7 @@ http:
         = /exact: {{return: "200 'just so'"}}
         /new/: {{try_files: [$uri, /one.txt], add_header: X-New 2, expires: 1h}}
         /go: {{return: 301 https://elsewhere.test$request_uri}}
-        /cut: {{return: 444}}
+        /closed: {{return: 444}}
         /hidden/: {{internal: on}}
         /closed/: {{deny: all}}
         /list/: {{autoindex: on, alias: www/bare/}}
@@ -142,7 +142,7 @@ def test_refusal_reason_is_printed(made):
 
 
 def test_status_444_closes_the_connection(made):
-    assert fetch(made, '/cut')['answer']['by'] == 'no module: the connection is closed'
+    assert fetch(made, '/closed')['answer']['by'] == 'no module: the connection is closed'
 
 
 def test_server_name_selects_the_server(made):

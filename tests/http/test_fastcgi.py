@@ -194,12 +194,12 @@ FAULTS = {
     '/huge-head': (out(b'X: ' + b'a' * 70000 + b'\r\n\r\n') + end(), 'too big header'),
     '/refused': (end(status=2), 'rejected the request'),
     '/short-end': (record(END, b'\0' * 4), 'an invalid FCGI_END_REQUEST record'),
-    '/cut-record': (out(GOOD)[:-3], 'the connection was closed before the end'),
+    '/truncated-record': (out(GOOD)[:-3], 'the connection was closed before the end'),
 }
 
 BROKEN = {
-    '/cut': out(GOOD + b'some'),
-    '/cut-inside': out(GOOD + b'some of it')[:-3],
+    '/truncated': out(GOOD + b'some'),
+    '/truncated-inside': out(GOOD + b'some of it')[:-3],
     '/longer': out(b'Content-Length: 3\r\n\r\nlonger') + end(),
     '/shorter': out(b'Content-Length: 30\r\n\r\nshorter') + end(),
     '/after-the-end': out(GOOD + b'a') + record(STDOUT) + out(b'b') + end(),
@@ -245,11 +245,11 @@ def test_response_divided_at_each_position(client, application):
     """The response is sent in two pieces, divided at each possible position."""
     whole = record(STDERR, b'x', 3) + out(b'Status: 201 Made\r\nX: y\r\n\r\nbody', 5) + record(STDOUT) + end()
     for at in range(1, len(whole)):
-        def cut(stream, requests, at=at):
+        def divided(stream, requests, at=at):
             stream.sendall(whole[:at])
             wait_for(lambda: True, '')
             stream.sendall(whole[at:])
-        application.answers['/pieces'] = cut
+        application.answers['/pieces'] = divided
         response = client.get('/pieces')
         assert (response.status, response.body, response.headers['x']) == (201, b'body', 'y')
 

@@ -52,11 +52,11 @@ SCRIPTS = {
     '/drops': responds_with(HEAD + 'Transfer-Encoding: chunked\r\n', PACKED[:1], 1), '/members': responds_with(length(MEMBERS), MEMBERS, 7),
     '/none': responds_with(length(b''), b''), '/kept': responds_with('Cache-Control: no-transform\r\n' + length(PACKED), PACKED),
     '/bomb': responds_with(length(bomb := gzip.compress(bytes(BOMB), mtime=0)), bomb),
-    '/cut': responds_with(length(PACKED[:-1]), PACKED[:-1]), '/cut-chunked': responds_with(HEAD + 'Transfer-Encoding: chunked\r\n', PACKED[:-9]),
+    '/truncated': responds_with(length(PACKED[:-1]), PACKED[:-1]), '/truncated-chunked': responds_with(HEAD + 'Transfer-Encoding: chunked\r\n', PACKED[:-9]),
     '/trailing': responds_with(length(PACKED + b'more'), PACKED + b'more'), '/noise': responds_with(length(TEXT), TEXT),
     '/sum': responds_with(length(PACKED), PACKED[:-8] + b'wrong' + PACKED[-3:]), '/part': part, '/error': error, '/flushed': flushed,
 }
-BROKEN = ['cut', 'cut-chunked', 'trailing', 'noise', 'sum', 'drops']
+BROKEN = ['truncated', 'truncated-chunked', 'trailing', 'noise', 'sum', 'drops']
 
 
 @pytest.fixture(scope='session')

@@ -56,8 +56,8 @@ class Answering:
             '/kept/short': responds_with(OK + 'Content-Length: 5\r\n\r\nshort', keep=True),
             '/kept/empty': responds_with(OK + 'Content-Length: 0\r\n\r\n', keep=True),
             '/kept/none': responds_with('HTTP/1.1 204 No Content\r\n\r\n', keep=True),
-            '/kept/cut': lambda peer: peer.send(OK + 'Content-Length: 9000000\r\n\r\n') or peer.send(LARGE),
-            '/kept/bad': lambda peer: peer.send((OK + 'Transfer-Encoding: chunked\r\n\r\n').encode() + chunked(LARGE)[:-5] + b'zz\r\n'),
+            '/kept/truncated': lambda peer: peer.send(OK + 'Content-Length: 9000000\r\n\r\n') or peer.send(LARGE),
+            '/kept/malformed': lambda peer: peer.send((OK + 'Transfer-Encoding: chunked\r\n\r\n').encode() + chunked(LARGE)[:-5] + b'zz\r\n'),
             '/kept/events': self.events,
         }
 
@@ -375,7 +375,7 @@ def test_missing_directory_is_logged_once(proxy, answering):
     assert proxy.server.errors().count(output) == before + 1
 
 
-@pytest.mark.parametrize('target', ['/kept/cut', '/kept/bad'])
+@pytest.mark.parametrize('target', ['/kept/truncated', '/kept/malformed'])
 def test_truncated_body_is_detectable(proxy, target):
     """The bytes before the fault are passed on, and the client can detect that the response is incomplete."""
     client = proxy.connect()
@@ -384,7 +384,7 @@ def test_truncated_body_is_detectable(proxy, target):
     while client.fill():
         pass
     assert len(client.buffer) > len(LARGE) // 2
-    assert LARGE.startswith(client.buffer) if target == '/kept/cut' else not client.buffer.endswith(b'\r\n0\r\n\r\n')
+    assert LARGE.startswith(client.buffer) if target == '/kept/truncated' else not client.buffer.endswith(b'\r\n0\r\n\r\n')
     client.close()
 
 

@@ -33,7 +33,7 @@ MARKS = ('ERROR: AddressSanitizer', 'runtime error:', 'exited on signal', 'exite
 moments = st.sampled_from(['settle', 'settle', 'settle', 'gate', 'reload'])
 plans = st.fixed_dictionaries({
     'chain': st.integers(0, 2), 'size': sizes, 'coding': st.sampled_from(['length', 'chunked']),
-    'cuts': st.lists(st.tuples(st.integers(0, 1000), moments), max_size=5), 'chunk': st.sampled_from([1, 100, 4096, 100000]),
+    'splits': st.lists(st.tuples(st.integers(0, 1000), moments), max_size=5), 'chunk': st.sampled_from([1, 100, 4096, 100000]),
     'expect': st.booleans(), 'overlaid': st.booleans(), 'gzip': st.booleans(),
     'end': st.sampled_from(['whole', 'whole', 'whole', 'whole', 'close', 'reset', 'half']),
 })
@@ -184,7 +184,7 @@ def send_all(server, case, plan, sender, all_chains):
     reloaded = False
     sender.send_head()
     assert server.fetch('/one.txt') in ('one\n', None)        # the server has received the header section, so a reload does not treat the connection as idle
-    for share, moment in sorted(plan['cuts']):
+    for share, moment in sorted(plan['splits']):
         sender.put(share)
         if moment == 'gate':
             case.gate.set()

@@ -70,7 +70,7 @@ class Watched:
         block = {'listen': [f'127.0.0.1:{self.plain}', f'127.0.0.1:{self.tls} ssl'], 'root': site, 'ssl_ktls': 'auto',
                  'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1], 'server_name': 'localhost',
                  'location': {'= /status': {'status': 'on'}, '= /nginx': {'stub_status': 'on'}, '= /pid': {'return': '200 $pid'},
-                              '= /cut': {'return': '444'}}}
+                              '= /closed': {'return': '444'}}}
         self.server = server_kit.Server(folder, [block], loop=loop, main={'worker_processes': WORKERS, **main}, http={
             'log_format': {'proof': '|'.join(f'${field}' for field in FIELDS)}})
         self.server.start([self.plain, self.tls])
@@ -150,9 +150,9 @@ def send_requests_of_each_kind(watched, transport, rounds=12):
         client.send('nonsense\r\n\r\n')
         answers.append(client.read())
         statuses.update(str(answer.status) for answer in answers)
-        cut = watched.connect(transport)
-        cut.send('GET /cut HTTP/1.1\r\nHost: localhost\r\n\r\n')
-        assert not cut.fill()
+        closed = watched.connect(transport)
+        closed.send('GET /closed HTTP/1.1\r\nHost: localhost\r\n\r\n')
+        assert not closed.fill()
         statuses['444'] += 1
     assert {'200', '206', '301', '400', '404', '405', '444'} == set(statuses)
     return statuses

@@ -158,7 +158,7 @@ HOSTILE = {
     '/other': (answer(b'{"a": 1}'), 'not the JSON form of a status page'),
     '/number': (answer(b'{"requests_total": 18446744073709551616}'), 'not the JSON form'),
     '/deep': (answer(b'{"a": ' + b'[' * 100000), 'more values than'),
-    '/cut': (lambda peer: peer.send(b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{}'), 'invalid response'),
+    '/truncated': (lambda peer: peer.send(b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{}'), 'invalid response'),
     '/head': (lambda peer: peer.send(b'HTTP/1.1 200 OK\r\nX: ' + b'x' * 100000 + b'\r\n\r\n'), 'invalid response'),
     '/garbage': (lambda peer: peer.send(b'\x1b[2J\xff\xfe SSH-2.0\r\n\r\n'), 'invalid response'),
     '/nothing': (lambda peer: None, 'invalid response'),

@@ -192,11 +192,11 @@ def test_reset_in_the_middle_of_a_body(connect, www, loop):
     assert kernel.counters()['TlsTxSw'] - before == 1
 
 
-def test_connection_cut_in_the_middle_of_a_body(connect, www, loop):
+def test_connection_closed_in_the_middle_of_a_body(connect, www, loop):
     """The client closes during two promoted bodies: the worker releases the socket and serves the next client."""
     server, _, client = connect(window=1 << 20, slow=True)
     before = kernel.idle_counters()
-    targets = [f'/16m?cut-{loop}', f'/8m?cut-{loop}']
+    targets = [f'/16m?closed-{loop}', f'/8m?closed-{loop}']
     streams = [client.request(target, headers=[('priority', 'i')]) for target in targets]
     client.until(lambda: all(len(client.responses[stream].body) > 1 << 20 for stream in streams))
     client.sock.close()

@@ -25,7 +25,7 @@ SETTINGS = {name: f'{int(TIMEOUT_S)}s' for name in
 
 def make_files(folder, threads, body=BODY):
     """Creates the requested files. Each thread has its own file for truncation."""
-    for name, size in (('small', None), ('body', body), ('big', BIG), *((f'cut{number}', BIG) for number in range(threads))):
+    for name, size in (('small', None), ('body', body), ('big', BIG), *((f'truncated{number}', BIG) for number in range(threads))):
         with open(os.path.join(folder, name), 'wb') as stream:
             if size is None:
                 stream.write(SMALL)
@@ -43,14 +43,14 @@ def open_window(stream):
 
 
 def read_to_end(stream):
-    """Returns (bytes, end). The end is 'orderly' (close_notify, or FIN on a plain connection), 'cut' (TLS without close_notify) or
+    """Returns (bytes, end). The end is 'orderly' (close_notify, or FIN on a plain connection), 'truncated' (TLS without close_notify) or
     'reset'."""
     got = 0
     while True:
         try:
             piece = tls_end.receive(stream)
         except (ssl.SSLEOFError, ssl.SSLZeroReturnError):
-            return got, 'cut'
+            return got, 'truncated'
         except (ConnectionResetError, BrokenPipeError):
             return got, 'reset'
         if not piece:
@@ -63,7 +63,7 @@ class DisconnectingClients:
 
     def __init__(self, port, secure, folder, number, body=BODY):
         self.port, self.secure, self.number, self.body = port, secure, number, body
-        self.cut_path = os.path.join(folder, f'cut{number}')
+        self.truncated_path = os.path.join(folder, f'truncated{number}')
         self.order = random.Random(number)
         self.waiting = collections.deque()    # connections that the server's timers must end: (time, stream)
         self.counts = collections.Counter()
@@ -151,15 +151,15 @@ class DisconnectingClients:
 
     def truncated(self):
         """Truncates the file while the server sends it: the client must be able to detect that the response is incomplete."""
-        os.truncate(self.cut_path, BIG)
+        os.truncate(self.truncated_path, BIG)
         stream = self.open(receive_buffer=16384)
-        self.send_request(stream, f'/cut{self.number}', 'Connection: close')
+        self.send_request(stream, f'/truncated{self.number}', 'Connection: close')
         length, got = self.head(stream)
-        os.truncate(self.cut_path, 4096)
+        os.truncate(self.truncated_path, 4096)
         open_window(stream)
         more, how = read_to_end(stream)
         assert length == BIG and got + more < length, (length, got + more)
-        assert how in (('cut', 'reset') if self.secure else ('orderly', 'reset')), how
+        assert how in (('truncated', 'reset') if self.secure else ('orderly', 'reset')), how
         stream.close()
 
     def silent(self):

@@ -119,7 +119,7 @@ def fetch(port, request, transport='plain', timeout=20):
 def comparable_properties(response, ignored, port):
     """The properties of a response that must be the same from both servers."""
     if response is None:
-        return {'cut': True}
+        return {'no response': True}
     headers = response.headers
     found = {'status': response.status}
     for name in EQUAL_FIELDS:
