@@ -7,7 +7,7 @@ _sluice_help_names() {
 
 _sluice_options() { # COMMAND: its options; '': those of the server
     case $1 in
-    serve) echo --port --spa --autoindex --cert --key --open-to-network --help ;;
+    serve) echo --port --spa --autoindex --cert --key --open-to-network --acme --acme-directory --help ;;
     doctor) echo --json -c --report --seconds --no-benchmark --help ;;
     explain) echo -c -p -g --format --help ;;
     lint) echo --format --help ;;

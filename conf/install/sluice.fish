@@ -53,6 +53,8 @@ complete -c sluice -n '__fish_seen_subcommand_from serve' -l autoindex -d 'list 
 complete -c sluice -n '__fish_seen_subcommand_from serve' -l cert -r -F -d 'certificate'
 complete -c sluice -n '__fish_seen_subcommand_from serve' -l key -r -F -d 'private key'
 complete -c sluice -n '__fish_seen_subcommand_from serve' -l open-to-network -d 'listen on all addresses'
+complete -c sluice -n '__fish_seen_subcommand_from serve' -l acme -x -d 'certificate by ACME'
+complete -c sluice -n '__fish_seen_subcommand_from serve' -l acme-directory -x -d 'URL of the authority'
 complete -c sluice -n '__fish_seen_subcommand_from doctor ctl' -f -l json -d 'print JSON'
 complete -c sluice -n '__fish_seen_subcommand_from doctor' -l report -F -d 'write a report for bug reports'
 complete -c sluice -n '__fish_seen_subcommand_from doctor' -l seconds -x -d 'duration of the benchmark'

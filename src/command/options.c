@@ -33,6 +33,8 @@ static const struct serve_option {
     {"--open-to-network", FIELD(open_to_network), NULL},
     {"--cert", FIELD(certificate), "a file name"},
     {"--key", FIELD(key), "a file name"},
+    {"--acme", FIELD(acme), "a DNS name"},
+    {"--acme-directory", FIELD(acme_directory), "a URL"},
     {"--port", 0, "a number"},
 };
 
@@ -318,7 +320,7 @@ const char *options_usage(void)
            "\n"
            "Try it\n"
            "  sluice serve [DIR] [OPTION...]  HTTPS for a directory (default: .), on this machine only, with\n"
-           "                                  a generated certificate; prints its URLs. --port N (8443), --spa,\n"
+           "                                  a generated certificate. --port N (8443), --spa, --acme NAME,\n"
            "                                  --autoindex, --cert FILE [--key FILE], --open-to-network\n"
            "  sluice doctor [--json] [-c F]   report whether kernel TLS works; -c: and certificates by ACME\n"
            "  sluice doctor --report [FILE]   for bug reports, with a benchmark (--seconds N, --no-benchmark)\n"

@@ -51,6 +51,8 @@ struct options {
     bool open_to_network;           /* serve --open-to-network */
     const char *certificate;        /* serve --cert FILE; NULL: made at start */
     const char *key;                /* serve --key FILE; NULL: in the same file */
+    const char *acme;               /* serve --acme NAME; NULL: no certificate by ACME */
+    const char *acme_directory;     /* serve --acme-directory URL; NULL: the default */
     unsigned port;                  /* serve --port, docs PORT; 0: the first free port from the default on */
     enum output_format format;      /* of lint and explain: --format */
     const char *url;                /* explain URL, top URL; NULL: none */

@@ -1,10 +1,12 @@
 /*
  * `sluice serve [DIR]`: generates a configuration that serves a directory over HTTPS, and runs the server with it.
- * Without --open-to-network it listens on the loopback addresses; without --cert it generates a certificate.
+ * Without --open-to-network it listens on the loopback addresses; without --cert it generates a
+ * certificate. --acme obtains one, and listens on all addresses.
  */
 #include "command/serve.h"
 
 #include "command/commands.h"
+#include "command/serve_acme.h"
 #include "log/error_log.h"
 #include "master/master.h"
 #include "master/sockets.h"
@@ -20,7 +22,7 @@
 
 struct serve {
     struct serve_settings settings;
-    char directory[PATH_MAX], certificate[PATH_MAX], key[PATH_MAX], name[HOST_NAME_MAX + 1];
+    char directory[PATH_MAX], certificate[PATH_MAX], key[PATH_MAX], name[HOST_NAME_MAX + 1], acme_state[PATH_MAX];
 };
 
 static int probe_port(const char *host, unsigned port)
@@ -74,6 +76,8 @@ static int add_certificate(const struct serve_settings *settings, struct buffer 
 
     if (settings->plain)
         return 0;
+    if (settings->acme)
+        return buffer_append(out, STR("      ssl_certificate: acme\n"));
     if (!settings->certificate)
         return buffer_append(out, STR("      ssl_certificate: self-signed\n"));
     error = buffer_append(out, STR("      ssl_certificate: "));
@@ -84,26 +88,50 @@ static int add_certificate(const struct serve_settings *settings, struct buffer 
     return error == 0 && settings->key ? add_quoted(out, settings->key) : error;
 }
 
-int serve_configuration(const struct serve_settings *settings, struct buffer *out)
+static int add_acme(const struct serve_settings *settings, struct buffer *out)
+{
+    int error = settings->acme ? buffer_append(out, STR("  acme:\n    challenge: tls-alpn-01\n    state: ")) : 0;
+
+    if (error == 0 && settings->acme)
+        error = add_quoted(out, settings->acme_state);
+    if (error < 0 || !settings->acme || !settings->acme_directory)
+        return error;
+    error = buffer_append(out, STR("    directory: "));
+    return error < 0 ? error : add_quoted(out, settings->acme_directory);
+}
+
+static int add_server(const struct serve_settings *settings, struct buffer *out)
 {
     const char *own = settings->open ? "0.0.0.0" : "127.0.0.1";
     const char *ssl = settings->plain ? "" : " ssl";
     char other[48] = "";
-    int error;
 
     if (settings->ip6)
         snprintf(other, sizeof(other), ", \"[::%s]:%u%s\"", settings->open ? "" : "1", settings->port, ssl);
-    error = buffer_printf(out,
-                          "error_log: {path: stderr, level: warn}\n"
-                          "http:\n"
-                          "  access_log: %s\n"
-                          "  server:\n"
-                          "    - listen: [\"%s:%u%s\"%s]\n"
-                          "      server_name: [localhost%s%s%s]\n"
-                          "      root: .\n",
-                          settings->plain ? "off" : "{path: stdout, format: main}", own, settings->port, ssl, other,
-                          settings->name ? ", \"" : "", settings->name ? settings->name : "",
-                          settings->name ? "\"" : "");
+    return buffer_printf(out,
+                         "  server:\n"
+                         "    - listen: [\"%s:%u%s\"%s]\n"
+                         "      server_name: [%s%s%s%s]\n"
+                         "      root: .\n",
+                         own, settings->port, ssl, other, settings->acme ? "" : "localhost, ",
+                         settings->name || settings->acme ? "\"" : "",
+                         settings->acme ? settings->acme : settings->name ? settings->name : "",
+                         settings->name || settings->acme ? "\"" : "");
+}
+
+int serve_configuration(const struct serve_settings *settings, struct buffer *out)
+{
+    int error = buffer_printf(out,
+                              "error_log: {path: stderr, level: %s}\n"
+                              "http:\n"
+                              "  access_log: %s\n",
+                              settings->acme ? "notice" : "warn",
+                              settings->plain ? "off" : "{path: stdout, format: main}");
+
+    if (error == 0)
+        error = add_acme(settings, out);
+    if (error == 0)
+        error = add_server(settings, out);
     if (error == 0)
         error = add_certificate(settings, out);
     if (error == 0 && settings->autoindex)
@@ -127,11 +155,29 @@ static void print_user(const char *directory)
         printf("User nobody has no permission to enter %s: chmod o+x it, or run this as its owner.\n", directory);
 }
 
+static void print_acme_url(const struct serve *serve)
+{
+    const struct serve_settings *settings = &serve->settings;
+
+    if (settings->port == SERVE_ACME_PORT)
+        printf("%s is served at\n  https://%s/\n", serve->directory, settings->acme);
+    else
+        printf("%s is served at\n  https://%s:%u/, for which port %u of the name must be forwarded to port %u\n",
+               serve->directory, settings->acme, settings->port, SERVE_ACME_PORT, settings->port);
+    printf("to all clients that can reach this machine.\n"
+           "The certificate is requested by ACME, which accepts the terms of service of the authority. Until it "
+           "arrives, a self-signed one is used.\n");
+}
+
 static void print_urls(const struct serve *serve)
 {
     const struct serve_settings *settings = &serve->settings;
     const char *scheme = settings->plain ? "http" : "https";
 
+    if (settings->acme) {
+        print_acme_url(serve);
+        return;
+    }
     printf("%s is served at\n  %s://localhost:%u/\n  %s://127.0.0.1:%u/\n",
            settings->plain ? "The documentation" : serve->directory, scheme, settings->port, scheme, settings->port);
     if (settings->ip6)
@@ -150,7 +196,7 @@ static void print_ready(void *owner, const struct ktls_support *ktls)
     print_urls(serve);
     if (!settings->plain)
         printf(STR_FMT "\n", STR_ARG(ktls_describe(ktls, text, sizeof(text))));
-    if (!settings->plain && !settings->certificate)
+    if (!settings->plain && !settings->certificate && !settings->acme)
         printf("The certificate is self-signed: browsers show a warning, curl needs -k. ");
     printf("Ctrl-C ends it.\n");
     if (geteuid() == 0)
@@ -178,10 +224,19 @@ static int choose_port(struct serve *serve, unsigned requested)
     struct serve_settings *settings = &serve->settings;
     unsigned first = settings->plain ? DOCS_PORT : SERVE_PORT;
 
+    if (settings->acme && !requested)
+        requested = SERVE_ACME_PORT;
     settings->port = serve_find_port(requested ? requested : first, requested ? 1 : SERVE_PORT_TRIES, settings->open,
                                      &settings->ip6);
     if (settings->port > 0)
         return 0;
+    if (settings->acme) {
+        error_log_print(LOG_EMERG,
+                        "port %u is in use or not permitted; --acme needs the port %u of \"%s\", or --port N with a "
+                        "port to which it is forwarded",
+                        requested, SERVE_ACME_PORT, settings->acme);
+        return -EADDRINUSE;
+    }
     if (requested)
         error_log_print(LOG_EMERG, "port %u is in use or not permitted; without %s the next free one is used",
                         requested, settings->plain ? "a number" : "--port");
@@ -224,6 +279,25 @@ static int find_certificate(struct serve *serve, const struct options *options)
     }
     error = find_file(options->certificate, serve->certificate, &serve->settings.certificate);
     return error < 0 ? error : find_file(options->key, serve->key, &serve->settings.key);
+}
+
+static int find_acme(struct serve *serve, const struct options *options)
+{
+    if (options->acme_directory && !options->acme) {
+        error_log_print(LOG_EMERG, "--acme-directory URL requires --acme NAME");
+        return -EINVAL;
+    }
+    if (!options->acme)
+        return 0;
+    if (options->certificate) {
+        error_log_print(LOG_EMERG, "--acme NAME and --cert FILE exclude each other");
+        return -EINVAL;
+    }
+    serve->settings.open = true;
+    serve->settings.acme = options->acme;
+    serve->settings.acme_directory = options->acme_directory;
+    serve->settings.acme_state = serve->acme_state;
+    return serve_acme_check(options->acme);
 }
 
 /* Uses the host name only if it is valid in a certificate: letters, digits, dashes and dots. */
@@ -280,9 +354,13 @@ int command_serve(const struct options *options)
     struct serve serve = {
         .settings = {.spa = options->spa, .autoindex = options->autoindex, .open = options->open_to_network}};
 
-    find_name(&serve);
+    if (find_acme(&serve, options) < 0)
+        return EXIT_FAILURE;
+    if (!options->acme)
+        find_name(&serve);
     if (find_directory(&serve, options->directory ? options->directory : ".") < 0 ||
-        find_certificate(&serve, options) < 0 || choose_port(&serve, options->port) < 0)
+        find_certificate(&serve, options) < 0 || choose_port(&serve, options->port) < 0 ||
+        (options->acme && serve_acme_state(serve.acme_state) < 0))
         return EXIT_FAILURE;
     return run(&serve);
 }

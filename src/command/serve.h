@@ -19,6 +19,9 @@ struct serve_settings {
     bool spa;                       /* paths without a file get index.html */
     bool autoindex;
     const char *name;               /* host name for the certificate; NULL: only localhost */
+    const char *acme;               /* the name of a certificate by ACME; NULL: none */
+    const char *acme_state;         /* absolute path of its state folder */
+    const char *acme_directory;     /* URL of the authority; NULL: the default */
     const char *certificate;        /* absolute path; NULL: generated at startup */
     const char *key;                /* absolute path; NULL: in the certificate's file */
 };

@@ -192,7 +192,7 @@ def test_default_page_has_valid_commands(serve):
 
 def test_help_names_the_options():
     output = subprocess.run([SLUICE, 'serve', '--help'], capture_output=True, text=True, timeout=60, check=True).stdout
-    for option in ('--port N', '--spa', '--autoindex', '--cert FILE', '--key FILE', '--open-to-network'):
+    for option in ('--port N', '--spa', '--autoindex', '--cert FILE', '--key FILE', '--open-to-network', '--acme NAME'):
         assert option in output, option
 
 

@@ -29,7 +29,7 @@ static const struct {
     unsigned port;
     bool quiet, json, report, no_benchmark;
     unsigned seconds;
-    const char *certificate, *key;
+    const char *certificate, *key, *acme, *acme_directory;
     bool spa, autoindex, open_to_network;
     bool once;
     unsigned interval_s;
@@ -64,6 +64,8 @@ static const struct {
     {"serve --spa x --autoindex --open-to-network", COMMAND_SERVE, .directory = "x", .spa = true, .autoindex = true,
      .open_to_network = true},
     {"serve --cert a.pem --key=b.key", COMMAND_SERVE, .certificate = "a.pem", .key = "b.key"},
+    {"serve --acme a.test --acme-directory=https://ca.test/dir", COMMAND_SERVE, .acme = "a.test",
+     .acme_directory = "https://ca.test/dir"},
     {"serve --cert=a=b", COMMAND_SERVE, .certificate = "a=b"},
     {"docs", COMMAND_DOCS},
     {"docs 8081", COMMAND_DOCS, .port = 8081},
@@ -218,6 +220,8 @@ START_TEST(reads_command_lines)
     ck_assert_uint_eq(options.seconds, good[_i].seconds);
     check_text(good[_i].line, options.certificate, good[_i].certificate);
     check_text(good[_i].line, options.key, good[_i].key);
+    check_text(good[_i].line, options.acme, good[_i].acme);
+    check_text(good[_i].line, options.acme_directory, good[_i].acme_directory);
     ck_assert_int_eq(options.spa, good[_i].spa);
     ck_assert_int_eq(options.autoindex, good[_i].autoindex);
     ck_assert_int_eq(options.open_to_network, good[_i].open_to_network);
