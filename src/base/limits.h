@@ -117,6 +117,7 @@
 #define LIMIT_CONTROL_QUERIES       16              /* of a worker in LIMIT_CONTROL_PERIOD_MS; further ones wait. The master forwards twice as many */
 #define LIMIT_CONTROL_PERIOD_MS     1000
 #define LIMIT_CONTROL_FLOOD         4096            /* queries of one worker in that time after which the master kills it */
+#define LIMIT_CONTROL_UNREAD        (16 * 1024)     /* kernel memory of unread messages, about 20; above it a worker gets no query */
 #define LIMIT_CONTROL_PENDING       16              /* queries of a worker that are in progress */
 #define LIMIT_CONTROL_RESPONSE_MS   3000            /* longest wait for the responses of all workers */
 #define LIMIT_CONTROL_PACKETS       8192            /* packets read for one query */

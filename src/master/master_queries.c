@@ -9,6 +9,8 @@
 #include "base/saturate.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -35,11 +37,22 @@ static int open_pair(int pair[2])
     return 0;
 }
 
+/*
+ * True if few messages wait in the channel. A worker that does not read them keeps the descriptors in flight, whose
+ * number the kernel limits for all processes of the user (unix(7)).
+ */
+static bool reads_channel(const struct child *child)
+{
+    int bytes = 0;
+
+    return ioctl(child->channel_fd, SIOCOUTQ, &bytes) == 0 && bytes <= LIMIT_CONTROL_UNREAD;
+}
+
 /* A worker that hangs would keep the descriptor, and the query would end by its timeout. */
 static bool can_respond(const struct child *child)
 {
     return child->ready && child->pid != 0 && child->channel_fd >= 0 && child->kill_ms == 0 &&
-           list_empty(&child->queued);
+           list_empty(&child->queued) && reads_channel(child);
 }
 
 static unsigned running_workers(const struct master *master)

@@ -150,10 +150,11 @@ START_TEST(worker_that_sends_far_too_many_is_killed)
 }
 END_TEST
 
-/* Nothing is queued for a worker that does not read, and it keeps no descriptor of the master. */
+/* Nothing is queued for a worker that does not read; few descriptors are in flight, and the master keeps none. */
 START_TEST(worker_that_does_not_read)
 {
     struct one_worker *made = start_worker("unix:/a");
+    unsigned unread;
     int lowest;
 
     for (unsigned i = 0; i < 1000; i++) {
@@ -166,7 +167,8 @@ START_TEST(worker_that_does_not_read)
     ck_assert_int_lt(lowest, 32);
     ck_assert(list_empty(&made->child.queued));
     ck_assert_int_ge(made->child.channel_fd, 0);
-    ck_assert_uint_gt(count_messages(made->worker_end), 0);
+    unread = count_messages(made->worker_end);
+    ck_assert(unread > 2 && unread < 100);
     send_query(made, 1, 0);
     read_messages(made);
     ck_assert_uint_eq(count_messages(made->worker_end), 2);
