@@ -15,6 +15,7 @@ import pages  # noqa: E402
 
 HEAD = '''.\\" Generated from the directive tables by conf/install/manual.py.
 .TH SLUICE.YAML 5 "" "sluice {version}" "File Formats"
+.ds AD l
 .SH NAME
 sluice.yaml \\- configuration of the sluice web server
 .ad l
