@@ -134,8 +134,10 @@ static bool enter_zone(struct counted_connection *counted, const struct limit_co
 
     if (str_empty(text))
         return true;
-    if (!limit_zone_enter(row->use.zone->zone, key, worker_slot(worker), row->max))
+    if (!limit_zone_enter(row->use.zone->zone, key, worker_slot(worker), row->max)) {
+        limit_use_record(&row->use, text, LIMIT_REJECTED, clock_wall_s(worker_clock(worker)));
         return false;
+    }
     counted->uses[counted->count++] = (struct zone_use){row->use.zone->zone, key};
     return true;
 }

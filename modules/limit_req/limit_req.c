@@ -127,13 +127,19 @@ static const struct directive directives[] = {
     {0},
 };
 
-static void log_limit(struct exchange *x, const struct limit_req_conf *own, const char *what, int below, uint64_t level,
-                      struct str zone)
+/* Delays are logged one level lower than rejections. */
+static void record_limit(struct exchange *x, const struct limit_req_conf *own, const struct limit_req_row *row,
+                         enum limit_action action, uint64_t level)
 {
-    exchange_log_error(x, limit_level(own->rejection.log_level - below),
-                       "%s%s, excess: %llu.%03llu by zone \"" STR_FMT "\"", what,
+    struct str key = exchange_eval(x, row->use.zone->key);
+
+    exchange_log_error(x, limit_level(own->rejection.log_level - (action == LIMIT_DELAYED)),
+                       "%s%s, excess: %llu.%03llu by zone \"" STR_FMT "\"",
+                       action == LIMIT_DELAYED ? "delaying request" : "limiting requests",
                        own->rejection.dry_run ? ", dry run" : "", (unsigned long long)(level / LIMIT_DROPS),
-                       (unsigned long long)(level % LIMIT_DROPS * 1000 / LIMIT_DROPS), STR_ARG(zone));
+                       (unsigned long long)(level % LIMIT_DROPS * 1000 / LIMIT_DROPS), STR_ARG(row->use.name));
+    if (key.data)
+        limit_use_record(&row->use, key, action, clock_wall_s(exchange_clock(x)));
 }
 
 /* Retry-After (RFC 9110 10.2.3): the time until the bucket has room for one request. */
@@ -217,14 +223,14 @@ static enum outcome limit_outcome(struct exchange *x, const struct limit_req_con
 {
     if (result->rejecting) {
         limited->status = own->rejection.dry_run ? REJECTED_DRY_RUN : REJECTED;
-        log_limit(x, own, "limiting requests", 0, result->rejecting_level, result->rejecting->use.name);
+        record_limit(x, own, result->rejecting, LIMIT_REJECTED, result->rejecting_level);
         return own->rejection.dry_run ? OUTCOME_DECLINED
                                     : reject_request(x, own, result->rejecting, result->rejecting_level);
     }
     if (!result->slowest)
         return OUTCOME_DECLINED;
     limited->status = own->rejection.dry_run ? DELAYED_DRY_RUN : DELAYED;
-    log_limit(x, own, "delaying request", 1, result->wait_level, result->slowest->use.name);
+    record_limit(x, own, result->slowest, LIMIT_DELAYED, result->wait_level);
     if (own->rejection.dry_run)
         return OUTCOME_DECLINED;
     exchange_hold(x);

@@ -216,6 +216,8 @@
 /* limits of requests and connections */
 #define LIMIT_ZONE_MIN              (32 * 1024)     /* smallest size of a zone */
 #define LIMIT_ZONE_MAX              (16ull * 1024 * 1024 * 1024)
+#define LIMIT_LIMITED_KEYS          64              /* keys of a zone that were limited last, for the control socket */
+#define LIMIT_LIMITED_KEY           64              /* bytes stored of such a key */
 #define LIMIT_PASSWORD_FILE         (4 * 1024 * 1024) /* bytes of a password file */
 #define LIMIT_LOGIN_TEXT            512             /* bytes of a user name or a password: the limit of libcrypt */
 #define LIMIT_LOGIN_PATH            4096            /* bytes of the path of a password file */

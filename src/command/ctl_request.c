@@ -29,6 +29,8 @@ const struct ctl_verb ctl_verbs[] = {
     {.noun = "ticket-keys", .help = "the generated keys of session tickets"},
     {"ticket-keys", "rotate", "POST", "/v1/ticket-keys/rotate", NULL, {{NULL}},
      "generate the next key; the previous one still decrypts"},
+    {.noun = "limits", .help = "the zones of limit_req and limit_conn"},
+    {"limits", "keys", NULL, "/v1/limits/keys", NULL, {{NULL}}, "the keys that were limited last"},
     {.noun = "certificates", .help = "the certificates in use, with the days left"},
     {.noun = "connections", .help = "client connections of all workers"},
     {"connections", "close", "POST", "/v1/connections/close", NULL, {{"id", true}}, "close a connection"},

@@ -32,6 +32,8 @@ static const struct control_resource resources[] = {
     {"/v1/ticket-keys", METHOD_GET, control_ticket_keys, NULL, "the generated keys of session tickets"},
     {"/v1/ticket-keys/rotate", METHOD_POST, control_ticket_keys_rotate, control_ticket_keys_fields,
      "generate the next key; the previous one still decrypts"},
+    {"/v1/limits", METHOD_GET, control_limits, NULL, "the zones of limit_req and limit_conn"},
+    {"/v1/limits/keys", METHOD_GET, control_limits_keys, NULL, "the keys that were limited last"},
     {"/v1/certificates", METHOD_GET, control_certificates, NULL, "the certificates in use, with the days left"},
     {"/v1/connections", METHOD_GET, control_connections, NULL, "client connections of all workers"},
     {"/v1/connections/close", METHOD_POST, control_connections_close, control_connections_close_fields,

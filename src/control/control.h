@@ -103,4 +103,6 @@ control_verb control_ticket_keys, control_ticket_keys_rotate;
 /* control_connections.c */
 extern const struct control_field control_connections_close_fields[];
 control_verb control_connections, control_connections_close;
+/* control_limits.c */
+control_verb control_limits, control_limits_keys;
 #endif

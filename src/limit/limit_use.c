@@ -3,6 +3,8 @@
  */
 #include "limit/limit_use.h"
 
+#include "base/table.h"
+
 #include <errno.h>
 
 static const struct {
@@ -53,6 +55,11 @@ int limit_uses_find(struct conf_reader *reader, enum limit_kind kind, const stru
         }
     }
     return 0;
+}
+
+void limit_use_record(const struct limit_use *use, struct str key, enum limit_action action, int64_t now_s)
+{
+    limit_zone_record(use->zone->zone, key, table_hash_long(key), action, now_s);
 }
 
 const char *const limit_levels[] = {"info", "notice", "warn", "error", NULL};

@@ -21,6 +21,9 @@ struct limit_use {
  */
 MUST_CHECK int limit_uses_find(struct conf_reader *reader, enum limit_kind kind, const struct conf_rows *rows, size_t row_size);
 
+/* Records for the control socket that the limit delayed or rejected a request of `key`. */
+void limit_use_record(const struct limit_use *use, struct str key, enum limit_action action, int64_t now_s);
+
 /* The response and the log line of a request beyond a limit. */
 struct limit_rejection {
     uint64_t status;

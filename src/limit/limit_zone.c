@@ -7,6 +7,8 @@
 #include "base/list.h"
 #include "base/shared_zone.h"
 
+#include <string.h>
+
 #define NO_ENTRY 0u /* entries are numbered from 1 */
 
 struct zone_entry {
@@ -26,6 +28,8 @@ struct limit_zone {
     uint32_t newest, oldest;
     uint32_t *chains;  /* both point into this mapping, which has the same address in all workers */
     struct zone_entry *entries;
+    uint32_t used;     /* entries in use */
+    struct limited_keys limited;
 };
 
 static struct zone_entry *entry_at(struct limit_zone *zone, uint32_t number)
@@ -68,10 +72,12 @@ static void rebuild_zone(struct limit_zone *zone)
     for (uint32_t i = 0; i < zone->count; i++)
         zone->chains[i] = NO_ENTRY;
     zone->newest = zone->oldest = zone->unused = NO_ENTRY;
+    zone->used = 0;
     for (uint32_t number = zone->count; number >= 1; number--) {
         if (entry_at(zone, number)->known) {
             link_in_chain(zone, number);
             link_as_newest(zone, number);
+            zone->used++;
         } else {
             entry_at(zone, number)->next = zone->unused;
             zone->unused = number;
@@ -91,6 +97,7 @@ static void remove_entry(struct limit_zone *zone, uint32_t number)
     unlink_use(zone, entry);
     entry->next = zone->unused;
     zone->unused = number;
+    zone->used--;
 }
 
 static void remove_worker(struct shared_zone *shared, unsigned worker)
@@ -170,6 +177,7 @@ static uint32_t add_entry(struct limit_zone *zone, struct zone_entry made)
     *entry_at(zone, number) = made;
     link_in_chain(zone, number);
     link_as_newest(zone, number);
+    zone->used++;
     __atomic_store_n(&entry_at(zone, number)->known, 1, __ATOMIC_RELEASE);
     return number;
 }
@@ -277,4 +285,29 @@ void limit_zone_leave(struct limit_zone *zone, uint64_t key, unsigned worker)
 void limit_zone_abandon(struct limit_zone *zone, unsigned worker)
 {
     shared_zone_abandon(&zone->shared, worker);
+}
+
+void limit_zone_record(struct limit_zone *zone, struct str key, uint64_t hash, enum limit_action action, int64_t now_s)
+{
+    lock_zone(zone);
+    limited_keys_add(&zone->limited, key, hash, action, now_s);
+    unlock_zone(zone);
+}
+
+void limit_zone_totals(struct limit_zone *zone, struct limit_zone_totals *out)
+{
+    lock_zone(zone);
+    *out = (struct limit_zone_totals){.keys = zone->used, .keys_max = zone->count};
+    memcpy(out->counts, zone->limited.counts, sizeof(out->counts));
+    unlock_zone(zone);
+}
+
+size_t limit_zone_limited(struct limit_zone *zone, struct limited_key *out)
+{
+    size_t count;
+
+    lock_zone(zone);
+    count = limited_keys_copy(&zone->limited, out);
+    unlock_zone(zone);
+    return count;
 }

@@ -10,6 +10,7 @@
 #define LIMIT_LIMIT_ZONE_H
 
 #include "base/must_check.h"
+#include "limit/limited_keys.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +45,17 @@ bool limit_zone_enter(struct limit_zone *zone, uint64_t key, unsigned worker, ui
 void limit_zone_leave(struct limit_zone *zone, uint64_t key, unsigned worker);
 /* The worker died: the next use of the zone drops its counts. Takes no lock (shared_zone_abandon). */
 void limit_zone_abandon(struct limit_zone *zone, unsigned worker);
+
+struct limit_zone_totals {
+    uint32_t keys, keys_max;        /* entries in use; of limit_conn one for each worker and key */
+    uint64_t counts[LIMIT_ACTIONS]; /* of all keys since the zone was created */
+};
+
+/* Records that a limit delayed or rejected a request of the key. */
+void limit_zone_record(struct limit_zone *zone, struct str key, uint64_t hash, enum limit_action action, int64_t now_s);
+/* Copies the totals. */
+void limit_zone_totals(struct limit_zone *zone, struct limit_zone_totals *out);
+/* limited_keys_copy under the lock of the zone. */
+size_t limit_zone_limited(struct limit_zone *zone, struct limited_key *out);
 
 #endif

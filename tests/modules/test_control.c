@@ -250,6 +250,30 @@ START_TEST(caches_are_listed_and_purged)
 }
 END_TEST
 
+START_TEST(limits_are_listed)
+{
+    static const char row[] = "\n127.0.0.1\t0\t1\t20";
+
+    loopback_open(&server, "control: unix:/nonexistent/control.sock\n"
+                           "http:\n"
+                           "  limit_req_zone: '$binary_remote_addr zone=one:1m rate=1r/m'\n"
+                           "  limit_conn_zone: '$server_name zone=two:1m'\n"
+                           "  server: {listen: 8080, limit_req: zone=one, location: {/: {return: 204}}}\n");
+    loopback_request(&server, "GET / HTTP/1.1\nHost: a");
+    loopback_request(&server, "GET / HTTP/1.1\nHost: a");
+    ck_assert_int_eq(server.status, 429);
+    server.endpoint = 1;
+    loopback_request(&server, "GET /v1/limits?format=table HTTP/1.0");
+    ck_assert_msg(str_search(server.body, STR("\none\tlimit_req\t$binary_remote_addr\t1\t")) > 0 &&
+                      str_search(server.body, STR("\t0\t1\ntwo\tlimit_conn\t$server_name\t0\t")) > 0,
+                  STR_FMT, STR_ARG(server.body));
+    loopback_request(&server, "GET /v1/limits/keys?format=table HTTP/1.0");
+    ck_assert_msg(str_search(server.body, STR("\none\t")) > 0 && str_search(server.body, str_from(row + 1)) > 0,
+                  STR_FMT, STR_ARG(server.body));
+    loopback_close(&server);
+}
+END_TEST
+
 START_TEST(errors_are_json_with_a_reason)
 {
     open_server();
@@ -305,7 +329,7 @@ int main(void)
     return loopback_run("control", (const TTest *const[]){
             workers_are_listed, upstreams_are_listed, upstream_servers_are_changed, wrong_bodies_are_refused,
             bodies_are_bounded, certificates_have_days_left, configuration_has_its_age,
-            caches_are_listed_and_purged,
+            caches_are_listed_and_purged, limits_are_listed,
             errors_are_json_with_a_reason, the_list_names_every_resource, the_api_exists_on_the_socket_only,
             a_head_request_has_no_body, NULL});
 }

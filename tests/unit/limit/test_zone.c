@@ -94,6 +94,32 @@ START_TEST(oldest_bucket_is_replaced)
 }
 END_TEST
 
+START_TEST(totals_count_keys_in_use)
+{
+    struct limit_zone_totals totals;
+    struct limited_key keys[LIMIT_LIMITED_KEYS];
+
+    limit_zone_totals(zone, &totals);
+    ck_assert_uint_eq(totals.keys, 0);
+    ck_assert_uint_gt(totals.keys_max, 500);
+    ck_assert(limit_zone_enter(zone, 7, 0, 3));
+    ck_assert(limit_zone_enter(zone, 8, 0, 3));
+    limit_zone_leave(zone, 7, 0);
+    limit_zone_record(zone, STR("key"), 1, LIMIT_REJECTED, 5);
+    limit_zone_totals(zone, &totals);
+    ck_assert_uint_eq(totals.keys, 1);
+    ck_assert_uint_eq(totals.counts[LIMIT_REJECTED], 1);
+    ck_assert_uint_eq(limit_zone_limited(zone, keys), 1);
+    for (uint64_t key = 1; key <= 100000; key++)
+        (void)limit_zone_enter(zone, key, 1, 1);
+    limit_zone_totals(zone, &totals);
+    ck_assert_uint_eq(totals.keys, totals.keys_max);
+    limit_zone_abandon(zone, 1);
+    limit_zone_totals(zone, &totals);
+    ck_assert_uint_eq(totals.keys, 1);
+}
+END_TEST
+
 START_TEST(open_requests_are_counted_by_all_workers)
 {
     ck_assert(limit_zone_enter(zone, 7, 0, 3));
@@ -196,6 +222,7 @@ int main(void)
     tcase_add_test(group, clock_behind_drains_nothing);
     tcase_add_test(group, burst_is_limited);
     tcase_add_test(group, oldest_bucket_is_replaced);
+    tcase_add_test(group, totals_count_keys_in_use);
     tcase_add_test(group, open_requests_are_counted_by_all_workers);
     tcase_add_test(group, open_requests_are_not_evicted);
     tcase_add_test(group, killed_workers_leave_no_open_requests);
