@@ -101,7 +101,7 @@ def test_short_spans_are_copied(launch, site, loop, ranges, path, zero_copy):
     assert (row['tls_path'], int(row['bytes_zero_copy'])) == (path, zero_copy)
 
 
-def test_a_fifo_without_a_reader(site, tmp_path, loop):
+def test_fifo_without_a_reader(site, tmp_path, loop):
     """Log lines are dropped, counted and reported in the error log; no request waits."""
     port = server_kit.free_port()
     fifo = tmp_path / 'fifo'
@@ -136,7 +136,7 @@ def test_lines_lost_on_a_full_disk_are_counted(site, tmp_path, loop):
     assert re.search(r'"/dev/full": \d+ lines dropped: No space left on device', server.errors()), server.errors()[-2000:]
 
 
-def test_a_log_reader_that_goes_away(site, tmp_path, loop):
+def test_log_reader_may_end(site, tmp_path, loop):
     port = server_kit.free_port()
     fifo = tmp_path / 'fifo'
     os.mkfifo(fifo)

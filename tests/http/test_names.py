@@ -136,7 +136,7 @@ def test_srv_records_set_ports_and_weights(environment):
 
 
 @pytest.mark.parametrize('kind', [A, SRV], ids=['A', 'SRV'])
-def test_servers_that_come_and_go_under_load(environment, kind):
+def test_servers_are_added_and_removed_under_load(environment, kind):
     """As pods behind a headless service of Kubernetes: the name server lists a new one when it is ready, and one that has ended a while longer.
     No request fails."""
     addresses = [f'127.0.0.{number}' for number in range(1, 5)]

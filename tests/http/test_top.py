@@ -70,7 +70,7 @@ def watched(start, site, certificate):
     upstream.stop()
 
 
-def test_a_sample_under_load(watched):
+def test_sample_under_load(watched):
     url = f'http://127.0.0.1:{watched.plain}/status'
     with Load(watched.port, 'user', [f'/{SIZE}.bin']), Load(watched.plain, 'plain', [f'/{SIZE}.bin', '/app/x', '/missing']):
         found = sample(url, '--interval', '2')
@@ -111,14 +111,14 @@ def test_handshakes_are_counted(watched):
     assert found['tls_handshakes_per_second']['full'] > 0 and found['accepted_per_second'] > found['tls_handshakes_per_second']['full'] / 2
 
 
-def test_an_idle_server_and_a_name(watched):
+def test_idle_server_by_host_name(watched):
     """`localhost` may have an IPv6 address that refuses the connection: the next address is tried."""
     found = sample(f'http://localhost:{watched.plain}/status?format=json')
     assert found['requests_per_second'] * found['interval_seconds'] == pytest.approx(1, abs=0.01), 'the request of the second reading'
     assert found['bytes_per_second'] > 0
 
 
-def test_a_restart_between_the_readings(watched):
+def test_restart_between_the_readings(watched):
     """The counters begin at 0 again; the rates are those since the restart, not negative or huge."""
     client = http1.connect(watched.plain)
     for _ in range(50):
@@ -175,7 +175,7 @@ def hostile():
 
 
 @pytest.mark.parametrize('path', HOSTILE)
-def test_pages_that_are_rejected(hostile, path):
+def test_invalid_pages_are_rejected(hostile, path):
     ran = top(f'http://127.0.0.1:{hostile.port}{path}', '--once', '--json')
     assert ran.returncode == 1 and ran.stdout == ''
     assert HOSTILE[path][1] in ran.stderr and ran.stderr.startswith('sluice: [error] ') and ran.stderr.count('\n') == 1
@@ -188,14 +188,14 @@ def test_control_characters_are_escaped(hostile):
     assert json.loads(ran.stdout)['upstreams'][0]['upstream'] == '\x1b[2J\r\n'
 
 
-def test_a_silent_server(hostile):
+def test_silent_server_times_out(hostile):
     hostile.scripts['/silent'] = lambda peer: time.sleep(60)
     begin = time.monotonic()
     ran = top(f'http://127.0.0.1:{hostile.port}/silent', '--once', '--json')
     assert ran.returncode == 1 and 'Connection timed out' in ran.stderr and 4 < time.monotonic() - begin < 50 * PATIENCE
 
 
-def test_a_server_that_is_down():
+def test_unreachable_server_is_an_error():
     ran = top(f'http://127.0.0.1:{server_kit.free_port()}/', '--once', '--json')
     assert ran.returncode == 1 and 'cannot connect to 127.0.0.1:' in ran.stderr and 'Connection refused' in ran.stderr
 
@@ -206,12 +206,12 @@ def test_a_server_that_is_down():
     (['http://host.invalid/', '--once', '--json'], 'has no address'),
     (['--json'], 'requires "--once"'),
 ])
-def test_arguments(words, fault):
+def test_invalid_arguments_are_rejected(words, fault):
     ran = top(*words)
     assert ran.returncode == 1 and ran.stdout == '' and fault in ran.stderr
 
 
-def test_output_that_cannot_be_written(hostile):
+def test_unwritable_output_is_an_error(hostile):
     with open('/dev/full', 'w', encoding='utf-8') as full:
         ran = subprocess.run([server_kit.SLUICE, 'top', f'http://127.0.0.1:{hostile.port}/page', '--once', '--json'], stdout=full,
                              stderr=subprocess.PIPE, text=True, timeout=60 * PATIENCE, check=False)
@@ -269,7 +269,7 @@ def test_view_under_load(watched, view):
     assert shown.wait_for_exit() == 0 and '\x1b[?1049l' in shown.text, 'the former screen of the terminal returns'
 
 
-def test_keys(hostile, view):
+def test_keys_change_the_view(hostile, view):
     shown = view(f'http://127.0.0.1:{hostile.port}/page')
     shown.wait_for('SEND PATH', 'the second reading')
     for keys, column in (('s', 'failures'), ('\x1bOC', 'active'), ('\x1bOD', 'failures'), ('sss', 'name'), ('s', 'requests')):
@@ -289,7 +289,7 @@ def test_names_are_escaped(hostile, view):
     shown.wait_for(r'\x1b[2J\x0d\x0a', 'the name of an upstream server, escaped')
 
 
-def test_sizes(hostile, view):
+def test_view_follows_the_terminal_size(hostile, view):
     """The view follows the size of the terminal, down to one cell."""
     shown = view(f'http://127.0.0.1:{hostile.port}/page', columns=120, lines=40)
     shown.wait_for(lambda rows: rows[39].startswith('q quit') and 'SEND PATH' in '\n'.join(rows), '40 lines')
@@ -304,7 +304,7 @@ def test_sizes(hostile, view):
     assert shown.wait_for_exit() == 0
 
 
-def test_colours(hostile, view):
+def test_colours_follow_the_environment(hostile, view):
     url = f'http://127.0.0.1:{hostile.port}/page'
     shown = view(url)
     shown.wait_for('SEND PATH', 'the tables')
@@ -318,7 +318,7 @@ def test_colours(hostile, view):
         assert plain.wait_for_exit() == 0
 
 
-def test_a_server_that_goes_and_returns(watched, view):
+def test_view_continues_after_a_server_restart(watched, view):
     shown = view(f'http://127.0.0.1:{watched.plain}/status')
     shown.wait_for('SEND PATH', 'the tables')
     watched.stop()
@@ -332,7 +332,7 @@ def test_a_server_that_goes_and_returns(watched, view):
     assert shown.wait_for_exit() == 0
 
 
-def test_a_silent_server_does_not_block_the_keys(hostile, view):
+def test_silent_server_does_not_block_the_keys(hostile, view):
     hostile.scripts['/silent'] = lambda peer: time.sleep(60)
     shown = view(f'http://127.0.0.1:{hostile.port}/silent')
     wait_for(lambda: any(request.target == '/silent' for request in hostile.requests), 'the request')
@@ -342,7 +342,7 @@ def test_a_silent_server_does_not_block_the_keys(hostile, view):
     assert shown.wait_for_exit() == 0
 
 
-def test_a_terminal_that_is_closed(hostile, view):
+def test_closed_terminal_ends_the_view(hostile, view):
     shown = view(f'http://127.0.0.1:{hostile.port}/page')
     shown.wait_for('SEND PATH', 'the tables')
     os.close(shown.master)
@@ -350,7 +350,7 @@ def test_a_terminal_that_is_closed(hostile, view):
     shown.process.wait(20 * PATIENCE)
 
 
-def test_unknown_terminals(hostile, view):
+def test_unknown_terminal_is_an_error(hostile, view):
     url = f'http://127.0.0.1:{hostile.port}/page'
     shown = view(url, TERM='nosuch')
     assert shown.wait_for_exit() == 1 and 'is not known' in shown.text and '--once' in shown.text
