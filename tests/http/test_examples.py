@@ -104,6 +104,14 @@ def check_acme(run):
 
 
 @example
+def check_acme_wildcard(run):
+    run.start(DIRECTORY='https://localhost:1/dir', STATE=run.folder / 'state', PROVIDER='exec', EXEC_PATH='/none')
+    for host in ('example.org', 'www.example.org'):
+        assert run.fetch(host=host).body == PAGE
+    assert wait_for(lambda: (run.folder / 'state/certificates/example.org.state').exists(), 'an attempt', 60)
+
+
+@example
 def check_many_sites(run):
     run.start()
     for host in ('example.test', 'a.example.test'):
