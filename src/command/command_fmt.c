@@ -4,53 +4,17 @@
  */
 #include "command/commands.h"
 
-#include "base/limits.h"
+#include "command/file_text.h"
 #include "conf/format.h"
 #include "log/error_log.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-/* Reads a whole file ("-": standard input). Returns 0 or -errno. */
-static int text_read(const char *path, struct buffer *out, struct stat *out_status)
-{
-    int fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
-                                    : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    int error = fd < 0 || fstat(fd, out_status) < 0 ? -errno : 0;
-    ssize_t got = 1;
-
-    while (error == 0 && got > 0 && out->length <= LIMIT_CONF_FILE) {
-        error = buffer_reserve(out, 65536);
-        got = error == 0 ? read(fd, out->data + out->length, 65536) : 0;
-        if (got < 0)
-            error = -errno;
-        else
-            out->length += (size_t)got;
-    }
-    if (fd >= 0)
-        close(fd);
-    return error;
-}
-
-static int text_write(int fd, struct str text)
-{
-    while (text.length) {
-        ssize_t sent = write(fd, text.data, text.length);
-
-        if (sent < 0 && errno != EINTR)
-            return -errno;
-        text = str_skip(text, sent < 0 ? 0 : (size_t)sent);
-    }
-    return 0;
-}
 
 /* Sets owner and mode before it writes the first byte. */
 static int write_temporary_file(int fd, struct str text, const struct stat *old)
@@ -64,7 +28,7 @@ static int write_temporary_file(int fd, struct str text, const struct stat *old)
         return -errno;
     if (fchmod(fd, old->st_mode & 07777) < 0)
         return -errno;
-    error = text_write(fd, text);
+    error = file_text_write(fd, text);
     return error == 0 && fsync(fd) < 0 ? -errno : error;
 }
 
@@ -103,54 +67,18 @@ static bool print_str(struct str text)
            report_failure("write", "the output", -errno);
 }
 
-/* Copies a text into a memory file, which diff(1) reads. Returns a descriptor or -errno. */
-static int create_memory_file(struct str text)
-{
-    int fd = memfd_create("sluice-fmt", 0);
-    int error = fd < 0 ? -errno : text_write(fd, text);
-
-    if (fd >= 0 && error < 0)
-        close(fd);
-    return error < 0 ? error : fd;
-}
-
-/* Runs diff(1) on the two files with this process's output. Returns its exit status, or -errno. */
-static int diff_run(const char *path, int before, int after)
-{
-    char old_label[PATH_MAX + 8], old[32], new[32];
-    const char *const arguments[] = {"diff", "-u", "--label", old_label, "--label", path, old, new, NULL};
-    pid_t child;
-    int status;
-    int error;
-
-    snprintf(old_label, sizeof(old_label), "%s.orig", path);
-    snprintf(old, sizeof(old), "/dev/fd/%d", before);
-    snprintf(new, sizeof(new), "/dev/fd/%d", after);
-    error = posix_spawnp(&child, "diff", NULL, NULL, (char *const *)arguments, environ);
-    if (error != 0)
-        return -error;
-    while (waitpid(child, &status, 0) < 0) {
-        if (errno != EINTR)
-            return -errno;
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -EIO;
-}
-
 /* Returns true if the texts are equal. */
 static bool print_diff(const char *path, struct str text, struct str made)
 {
-    int before = create_memory_file(text);
-    int after = create_memory_file(made);
-    int result = before < 0 ? before : after < 0 ? after : fflush(stdout) != 0 ? -errno : diff_run(path, before, after);
+    char label[PATH_MAX + 8];
+    int result;
 
-    if (before >= 0)
-        close(before);
-    if (after >= 0)
-        close(after);
+    snprintf(label, sizeof(label), "%s.orig", path);
+    result = file_text_diff(label, text, path, made);
     if (result == -ENOENT)
         error_log_print(LOG_ERROR, "--diff needs the program diff, which is not installed");
-    else if (result < 0 || result > 1)
-        report_failure("compare", path, result < 0 ? result : -EIO);
+    else if (result < 0)
+        report_failure("compare", path, result);
     return result == 0;
 }
 
@@ -180,7 +108,7 @@ static bool file_format(const struct options *options, const char *path)
     struct conf_errors errors = {.arena = &arena};
     struct buffer text = {0}, made = {0}, diagnostics = {0};
     struct stat status;
-    int error = text_read(path, &text, &status);
+    int error = file_text_read(path, &text, &status);
     bool good;
 
     arena_init(&arena, NULL, 0);

@@ -25,6 +25,7 @@ struct ctl_verb {
     struct ctl_argument arguments[CTL_ARGUMENTS + 1];
     const char *help;
     bool slow;                      /* the server may respond after a long time: no timeout */
+    bool diff;                      /* ctl_configuration_diff instead of a request */
 };
 
 /* Ended by a row without a noun. */
@@ -41,5 +42,11 @@ MUST_CHECK int ctl_request_print(const struct ctl_verb *verb, char *const *words
 MUST_CHECK int ctl_response_parse(struct str received, int *out_status, struct str *out_body);
 /* Appends lines of fields separated by tabs as aligned columns: numbers to the right. Notes from an empty line on stay. 0 or -ENOMEM. */
 MUST_CHECK int ctl_table_print(struct str lines, struct buffer *out);
+
+/*
+ * ctl_configuration.c: prints which files of the running configuration differ from those on disk and, without `json`, the
+ * lines. Returns the exit status, as that of diff(1): 0 equal, 1 different, 2 failure.
+ */
+int ctl_configuration_diff(const char *socket, bool json);
 
 #endif

@@ -35,6 +35,10 @@ const struct ctl_verb ctl_verbs[] = {
     {.noun = "connections", .help = "client connections of all workers"},
     {"connections", "close", "POST", "/v1/connections/close", NULL, {{"id", true}}, "close a connection"},
     {.noun = "configuration", .help = "the configuration that runs: file, generation, since when"},
+    {"configuration", "files", NULL, "/v1/configuration/files", NULL, {{NULL}},
+     "the files it was loaded from: bytes, SHA-256"},
+    {"configuration", "diff", NULL, "/v1/configuration/files", NULL, {{NULL}},
+     "compare these with the files on disk; exit status 1: they differ", .diff = true},
     {.noun = NULL},
 };
 

@@ -151,10 +151,9 @@ static int text_append(struct conf_loader *loader, struct conf_file *file, struc
         error = -EFBIG;
     }
     if (error == 0) {
-        if (str_starts(text, STR("\xEF\xBB\xBF")))
-            text = str_skip(text, 3);
-        file->text = arena_copy(loader->arena, text);
-        error = file->text.data ? lines_count(loader->arena, file) : -ENOMEM;
+        file->bytes = arena_copy(loader->arena, text);
+        file->text = str_starts(text, STR("\xEF\xBB\xBF")) ? str_skip(file->bytes, 3) : file->bytes;
+        error = file->bytes.data ? lines_count(loader->arena, file) : -ENOMEM;
     }
     buffer_finish(&bytes);
     return error;
@@ -180,5 +179,8 @@ struct conf_file *source_open(struct conf_loader *loader, struct str path, struc
                    reading_problem(error));
         return NULL;
     }
+    if (loader->last)
+        loader->last->next = file;
+    loader->last = file;
     return text_check(loader, file) ? file : NULL;
 }

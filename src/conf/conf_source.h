@@ -11,6 +11,7 @@ struct conf_loader {
     struct arena *arena;
     struct conf_errors *errors;
     unsigned files;
+    struct conf_file *last;         /* the last one that was read; NULL: none */
     size_t nodes;                   /* expanded, over all files */
     bool stop;                      /* a cap was exceeded, or memory is out: nothing more is read */
 };

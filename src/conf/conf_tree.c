@@ -49,6 +49,15 @@ struct conf_node *conf_tree_parse(struct arena *arena, struct str name, struct s
     return root_load(&loader, name, text.data ? text : STR(""));
 }
 
+const struct conf_file *conf_tree_files(const struct conf_node *tree)
+{
+    const struct conf_file *file = tree->mark.file;
+
+    while (file && file->included_at.file)
+        file = file->included_at.file;
+    return file;
+}
+
 static struct conf_pair *pair_find(const struct conf_node *map, struct str key)
 {
     if (!map || map->kind != CONF_MAP)

@@ -21,13 +21,15 @@ struct conf_mark {
 struct conf_file {
     struct str path;                /* as given by the user */
     struct str directory;              /* its directory, absolute: relative paths start here */
-    struct str text;                /* the whole source, for the excerpts of messages */
+    struct str bytes;               /* the whole file */
+    struct str text;                /* the same without a byte order mark, for the excerpts of messages */
     const size_t *lines;            /* offsets in `text` of the lines */
     size_t line_count;
     unsigned order;                 /* number in reading order */
     dev_t device;                   /* identity of the file; both 0 for text in memory */
     ino_t inode;
     struct conf_mark included_at;   /* position of the include; file NULL: the main file */
+    const struct conf_file *next;   /* in reading order; NULL: none */
 };
 
 enum conf_kind { CONF_SCALAR, CONF_LIST, CONF_MAP };
@@ -95,6 +97,11 @@ struct conf_node *conf_tree_parse(struct arena *arena, struct str name, struct s
 /* Merges `over` into `base` (-g): keys are replaced or added; nested maps are merged. 0 or -ENOMEM. */
 MUST_CHECK int conf_tree_overlay(struct arena *arena, struct conf_node *base, const struct conf_node *over);
 
+/*
+ * The main file of a tree; those that were read with it follow by `next`. A file that several places include is there
+ * several times. NULL: the tree has no file.
+ */
+const struct conf_file *conf_tree_files(const struct conf_node *tree);
 /* The value of a key, or NULL; also NULL if `map` is not a map. */
 struct conf_node *conf_map_get(const struct conf_node *map, struct str key);
 

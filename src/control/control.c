@@ -39,6 +39,8 @@ static const struct control_resource resources[] = {
     {"/v1/connections/close", METHOD_POST, control_connections_close, control_connections_close_fields,
      "close a connection"},
     {"/v1/configuration", METHOD_GET, control_configuration, NULL, "the configuration that runs"},
+    {"/v1/configuration/files", METHOD_GET, control_configuration_files, NULL, "the files it was loaded from"},
+    {"/v1/configuration/text", METHOD_GET, control_configuration_text, NULL, "one of them, by ?sha256="},
 };
 
 #define RESOURCES (sizeof(resources) / sizeof(resources[0]))
@@ -101,14 +103,20 @@ static int list_resources(struct control_call *call)
     return 200;
 }
 
-/* Responds with `text`, which is copied. Returns 0 or -ENOMEM. */
+static struct str content_type(const struct control_call *call)
+{
+    if (call->raw.data)
+        return STR("text/plain; charset=utf-8");
+    return call->report.table ? STR("text/tab-separated-values; charset=utf-8") : STR("application/json");
+}
+
+/* Responds with `text`, which is copied, or with call->raw. Returns 0 or -ENOMEM. */
 static int respond(struct control_call *call, int status, struct str text)
 {
     struct exchange *x = call->x;
     struct headers *fields = &x->response.headers;
-    struct str type = call->report.table ? STR("text/tab-separated-values; charset=utf-8") : STR("application/json");
-    struct str body = arena_copy(&x->arena, text);
-    int error = body.data ? headers_add(fields, &x->arena, STR("Content-Type"), type) : -1;
+    struct str body = call->raw.data ? call->raw : arena_copy(&x->arena, text);
+    int error = body.data ? headers_add(fields, &x->arena, STR("Content-Type"), content_type(call)) : -1;
 
     if (error == 0)
         error = headers_add(fields, &x->arena, STR("Cache-Control"), STR("no-store"));

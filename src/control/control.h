@@ -44,6 +44,7 @@ struct control_call {
     const struct control_resource *resource;
     struct control_value values[CONTROL_FIELDS_MAX];
     struct report report;           /* of a response with status 200 */
+    struct str raw;                 /* the body of such a response instead of the report; lives as long as the worker. data NULL: none */
     char error[1024];               /* of any other status */
     char *body;                     /* in the arena, LIMIT_CONTROL_REQUEST bytes */
     size_t body_length;
@@ -87,7 +88,8 @@ extern const char *const control_peer_columns[];
 void control_write_peer(struct report *report, const struct upstream_shared *peer);
 
 /* The verbs by subject: control_workers.c, control_upstreams.c, control_certificates.c, control_configuration.c. */
-control_verb control_workers, control_upstreams, control_certificates, control_configuration;
+control_verb control_workers, control_upstreams, control_certificates, control_configuration,
+    control_configuration_files, control_configuration_text;
 /* control_upstreams_change.c */
 extern const struct control_field control_upstreams_fields[];
 control_verb control_upstreams_change;

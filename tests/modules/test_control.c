@@ -1,6 +1,7 @@
 #include "loopback.h"
 
 #include "base/limits.h"
+#include "site/configuration_files.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -210,6 +211,26 @@ START_TEST(configuration_has_its_age)
 }
 END_TEST
 
+START_TEST(configuration_files_have_digests)
+{
+    char digest[CONFIGURATION_DIGEST], body[256], head[256];
+
+    open_server();
+    ck_assert_int_eq(configuration_file_digest(STR(CONFIGURATION), digest), 0);
+    snprintf(body, sizeof(body), "path\tbytes\tsha256\n(built-in)\t%zu\t%s\n", strlen(CONFIGURATION), digest);
+    expect("GET /v1/configuration/files?format=table HTTP/1.0", 200, TABLE, body);
+    snprintf(head, sizeof(head), "GET /v1/configuration/text?sha256=%s HTTP/1.0", digest);
+    expect(head, 200, "text/plain; charset=utf-8", CONFIGURATION);
+    expect("GET /v1/configuration/text?sha256=0 HTTP/1.0", 404, JSON,
+           "{\"error\": \"no file of the configuration has this sha256; /v1/configuration/files lists them, and "
+           "?sha256= selects one\"}\n");
+    expect("GET /v1/configuration/text?format=table HTTP/1.0", 404, TABLE,
+           "no file of the configuration has this sha256; /v1/configuration/files lists them, and ?sha256= selects "
+           "one\n");
+    loopback_close(&server);
+}
+END_TEST
+
 static void expect_post(const char *path, const char *body, int status, const char *expected)
 {
     char request[512];
@@ -329,6 +350,7 @@ int main(void)
     return loopback_run("control", (const TTest *const[]){
             workers_are_listed, upstreams_are_listed, upstream_servers_are_changed, wrong_bodies_are_refused,
             bodies_are_bounded, certificates_have_days_left, configuration_has_its_age,
+            configuration_files_have_digests,
             caches_are_listed_and_purged, limits_are_listed,
             errors_are_json_with_a_reason, the_list_names_every_resource, the_api_exists_on_the_socket_only,
             a_head_request_has_no_body, NULL});

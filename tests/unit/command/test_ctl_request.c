@@ -29,6 +29,8 @@ START_TEST(nouns_may_have_several_commands)
     ck_assert_str_eq(ctl_find(WORDS(W("log-level"), W("debug")), 2, error, sizeof(error))->method, "PATCH");
     ck_assert_ptr_null(ctl_find(WORDS(W("ticket-keys")), 1, error, sizeof(error))->method);
     ck_assert_str_eq(ctl_find(WORDS(W("ticket-keys"), W("rotate")), 2, error, sizeof(error))->method, "POST");
+    ck_assert(!ctl_find(WORDS(W("configuration")), 1, error, sizeof(error))->diff);
+    ck_assert(ctl_find(WORDS(W("configuration"), W("diff")), 2, error, sizeof(error))->diff);
 }
 END_TEST
 

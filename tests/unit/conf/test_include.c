@@ -250,6 +250,29 @@ START_TEST(included_file_must_be_a_mapping)
 }
 END_TEST
 
+/* In reading order, with repetitions, and also from a node of an included file. */
+START_TEST(files_of_a_tree_are_listed)
+{
+    static const char *const paths[] = {"a.yaml", "b.yaml", "d.yaml", "c.yaml", "d.yaml"};
+    const struct conf_node *root;
+    const struct conf_file *file;
+
+    write_file("a.yaml", "\xEF\xBB\xBFhttp: !include b.yaml\ninclude: c.yaml\n");
+    write_file("b.yaml", "include: d.yaml\n");
+    write_file("c.yaml", "x:\n  include: d.yaml\n");
+    write_file("d.yaml", "y: 1\n");
+    root = load_good("a.yaml");
+    file = conf_tree_files(root);
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++, file = file->next)
+        ck_assert_msg(file && str_equal(file->path, str_from(paths[i])), "%s", paths[i]);
+    ck_assert_ptr_null(file);
+    file = conf_tree_files(conf_map_get(root, STR("http")));
+    ck_assert(str_equal(file->path, STR("a.yaml")));
+    ck_assert_uint_eq(file->bytes.length, file->text.length + 3);
+    ck_assert(str_starts(file->bytes, STR("\xEF\xBB\xBFhttp:")) && str_starts(file->text, STR("http:")));
+}
+END_TEST
+
 START_TEST(unreadable_main_file_is_reported)
 {
     ck_assert_ptr_null(load("none.yaml"));
@@ -307,6 +330,7 @@ int main(void)
     tcase_add_test(tests, missing_included_file_is_reported_at_its_line);
     tcase_add_test(tests, directory_is_rejected);
     tcase_add_test(tests, included_file_must_be_a_mapping);
+    tcase_add_test(tests, files_of_a_tree_are_listed);
     tcase_add_test(tests, unreadable_main_file_is_reported);
     tcase_add_test(tests, includes_above_the_limit_are_rejected);
     tcase_add_test(tests, file_above_the_limit_is_rejected);
