@@ -36,7 +36,10 @@ struct channel_message {
     uint64_t number;                /* of a query: the connection to close; 0: list connections */
 };
 
-/* Opens a connected pair, both ends non-blocking and close-on-exec. Returns 0 or -errno. */
+/*
+ * Opens a connected pair, both ends non-blocking and close-on-exec. From Linux 6.16 on, the kernel refuses descriptors
+ * that the worker sends. Returns 0 or -errno.
+ */
 MUST_CHECK int channel_open(int *out_master, int *out_worker);
 /* Returns 0, -EAGAIN if the queue is full, -EPIPE if the other end is closed, or another -errno. */
 MUST_CHECK int channel_send(int fd, const struct channel_message *message);

@@ -38,6 +38,24 @@ START_TEST(messages_arrive_in_order)
 }
 END_TEST
 
+/* From Linux 6.16 on. */
+START_TEST(master_gets_no_descriptors)
+{
+    enum { PASS_RIGHTS = 83 };
+    int passes;
+    struct channel_message got;
+
+    setup();
+    if (getsockopt(ends[0], SOL_SOCKET, PASS_RIGHTS, &passes, &(socklen_t){sizeof(passes)}) < 0)
+        return;
+    ck_assert_int_eq(passes, 0);
+    ck_assert_int_eq(channel_send(ends[1], &(struct channel_message){CHANNEL_ACCESS_LOG, 0, 0}), -EPERM);
+    ck_assert_int_eq(channel_send(ends[1], &(struct channel_message){CHANNEL_READY, 0, -1}), 0);
+    ck_assert_int_eq(channel_receive(ends[0], &got), 1);
+    ck_assert_int_eq(got.kind, CHANNEL_READY);
+}
+END_TEST
+
 START_TEST(messages_carry_descriptors)
 {
     struct channel_message got;
@@ -173,7 +191,8 @@ END_TEST
 int main(void)
 {
     return run_tests("channel",
-                     (const TTest *const[]){messages_arrive_in_order, messages_carry_descriptors,
+                     (const TTest *const[]){messages_arrive_in_order, master_gets_no_descriptors,
+                                            messages_carry_descriptors,
                                             closed_peer_is_reported, send_does_not_wait_for_the_reader,
                                             malformed_messages_are_refused, surplus_descriptors_are_closed,
                                             descriptor_shortage_is_reported, NULL});
