@@ -24,6 +24,8 @@ const struct ctl_verb ctl_verbs[] = {
      .slow = true},
     {"caches", "purge-prefix", "POST", "/v1/caches/purge", NULL, {{"cache"}, {"prefix"}},
      "remove the responses of all keys with a prefix", .slow = true},
+    {"caches", "purge-all", "POST", "/v1/caches/purge", "\"all\": true", {{"cache"}}, "remove all responses",
+     .slow = true},
     {.noun = "log-level", .help = "the level of the error log"},
     {"log-level", NULL, "PATCH", NULL, NULL, {{"level"}}, "change it in all processes, until the next reload"},
     {.noun = "ticket-keys", .help = "the generated keys of session tickets"},

@@ -25,7 +25,7 @@ static const struct control_resource resources[] = {
      "change the state or the weight of a server of a group"},
     {"/v1/caches", METHOD_GET, control_caches, NULL, "the caches: entries, bytes, limit"},
     {"/v1/caches/purge", METHOD_POST, control_caches_purge, control_caches_purge_fields,
-     "remove the response of a key, or those of all keys with a prefix"},
+     "remove the response of a key, those of all keys with a prefix, or all"},
     {"/v1/log-level", METHOD_GET, control_log_level, NULL, "the level of the error log"},
     {"/v1/log-level", METHOD_PATCH, control_log_level_change, control_log_level_fields,
      "change it in all processes, until the next reload"},

@@ -10,12 +10,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { FIELD_CACHE, FIELD_KEY, FIELD_PREFIX };
+enum { FIELD_CACHE, FIELD_KEY, FIELD_PREFIX, FIELD_ALL };
 
 const struct control_field control_caches_purge_fields[] = {
     [FIELD_CACHE] = {.name = "cache", .type = CONTROL_TEXT, .required = true},
     [FIELD_KEY] = {.name = "key", .type = CONTROL_TEXT},
     [FIELD_PREFIX] = {.name = "prefix", .type = CONTROL_TEXT},
+    [FIELD_ALL] = {.name = "all", .type = CONTROL_SWITCH},
     {.name = NULL},
 };
 
@@ -129,13 +130,14 @@ int control_caches_purge(struct control_call *call)
     const struct control_value *name = &call->values[FIELD_CACHE];
     const struct control_value *key = &call->values[FIELD_KEY];
     const struct control_value *prefix = &call->values[FIELD_PREFIX];
+    bool all = call->values[FIELD_ALL].number != 0;
     const struct cache_conf *conf = caches_find(&call->worker->configuration->caches, name->text);
 
-    if (key->given == prefix->given)
-        return control_fail(call, 400, "%s takes either \"key\" or \"prefix\"", call->resource->path);
+    if (key->given + prefix->given + all != 1)
+        return control_fail(call, 400, "%s takes one of \"key\", \"prefix\" and \"all\": true", call->resource->path);
     if (!conf)
         return no_such_cache(call, name->text);
-    if (prefix->given)
-        return purge_prefix(call, conf, prefix->text);
+    if (!key->given)
+        return purge_prefix(call, conf, all ? STR("") : prefix->text);
     return report_purged(call, conf->name, cache_purge_key(worker_cache(call->worker, conf), key->text));
 }

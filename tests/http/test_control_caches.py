@@ -118,6 +118,16 @@ def test_purge_of_a_prefix(cached):
     assert cached.ctl('caches')[0]['entries'] == 0
 
 
+def test_purge_of_a_whole_cache(cached, tmp_path):
+    cached.cache(answer, more=[{'path': str(tmp_path / 'other'), 'keys_zone': 'two:1m'}])
+    cached.store('/a', '/b/c', '/d?e')
+    [row] = cached.ctl('caches', 'purge-all', 'one')
+    assert row == {'cache': 'one', 'removed': 3}
+    assert {cached.state(path) for path in ('/a', '/b/c', '/d?e')} == {'MISS'}
+    assert cached.ctl('caches', 'purge-all', 'two') == [{'cache': 'two', 'removed': 0}]
+    assert 'there is no cache "three"' in cached.refused('caches', 'purge-all', 'three')
+
+
 def test_variants(cached):
     """A purge of the key or of a prefix concerns all variants."""
     cached.cache(answer)
@@ -197,8 +207,11 @@ def test_errors(cached):
     assert '"caches purge" takes 2 arguments, found 1' in cached.refused('caches', 'purge', 'one')
     assert '"caches" has no command "frob"' in cached.refused('caches', 'frob')
     for body, status, error in (
-            ({'cache': 'one'}, 400, '/v1/caches/purge takes either "key" or "prefix"'),
-            ({'cache': 'one', 'key': 'a', 'prefix': 'a'}, 400, '/v1/caches/purge takes either "key" or "prefix"'),
+            ({'cache': 'one'}, 400, '/v1/caches/purge takes one of "key", "prefix" and "all": true'),
+            ({'cache': 'one', 'all': False}, 400, '/v1/caches/purge takes one of "key", "prefix" and "all": true'),
+            ({'cache': 'one', 'all': True, 'key': 'a'}, 400, '/v1/caches/purge takes one of "key", "prefix" and "all": true'),
+            ({'cache': 'one', 'all': 'yes'}, 400, 'the field "all" is'),
+            ({'cache': 'one', 'key': 'a', 'prefix': 'a'}, 400, '/v1/caches/purge takes one of "key", "prefix" and "all": true'),
             ({'key': 'a'}, 400, 'the field "cache" is missing'),
             ({'cache': 'one', 'prefix': ''}, 400, 'the field "prefix" is a text that is not empty'),
             ({'cache': 'two', 'key': 'a'}, 404, 'there is no cache "two"; the caches are: one'),

@@ -264,6 +264,8 @@ START_TEST(caches_are_listed_and_purged)
                 "{\"purged\": [\n  {\"cache\": \"one\", \"removed\": 0}\n]}\n");
     expect_post("/v1/caches/purge", "{\"cache\": \"one\", \"prefix\": \"/\"}", 200,
                 "{\"purged\": [\n  {\"cache\": \"one\", \"removed\": 0}\n]}\n");
+    expect_post("/v1/caches/purge", "{\"cache\": \"one\", \"all\": true}", 200,
+                "{\"purged\": [\n  {\"cache\": \"one\", \"removed\": 0}\n]}\n");
     expect_post("/v1/caches/purge", "{\"cache\": \"two\", \"key\": \"/a\"}", 404,
                 "{\"error\": \"there is no cache \\\"two\\\"; the caches are: one\"}\n");
     loopback_close(&server);
