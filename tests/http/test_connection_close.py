@@ -104,7 +104,7 @@ def test_rule_13_file_truncated_while_sent(start_server, files, transport):
     server = start_server()
     clients = disconnections.DisconnectingClients(server.ports[transport], transport == 'user', files[0], 0)
     clients.truncated()
-    row = server.access_for('/cut0')[-1]
+    row = server.access_for('/truncated0')[-1]
     assert row['status'] == '200' and int(row['body_bytes_sent']) < disconnections.BIG
     assert 'a file was truncated while it was sent' in server.errors()
     clients.normal()

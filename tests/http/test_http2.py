@@ -37,7 +37,7 @@ def passwords(base):
 @pytest.fixture
 def locations(passwords):
     return {
-        '= /closed': {'return': '444'},
+        '= /no-response': {'return': '444'},
         '= /padded': {'add_header': {'X-Padded': ' $arg_a ', 'X-Blank': ' $arg_b '}, 'return': '204'},
         '= /moved': {'return': '301 /one.txt'},
         '= /protocol': {'return': '200 "$server_protocol|$scheme|$host|$request|$http_cookie|$http_x_repeated"'},
@@ -124,7 +124,7 @@ def test_values_have_no_whitespace_at_their_ends(client):
 def test_status_444_resets_the_stream_only(client):
     """In HTTP/1.1, 444 closes the connection; in HTTP/2 it resets the stream, because other streams use the connection."""
     other = client.request('/1048576.bin')
-    closed = client.fetch('/closed')
+    closed = client.fetch('/no-response')
     assert closed.reset is not None and closed.status is None
     assert len(client.wait(other).body) == 1 << 20
     assert client.fetch('/one.txt').status == 200

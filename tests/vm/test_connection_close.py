@@ -54,7 +54,7 @@ def test_rule_13_file_truncated_while_sent(start_server, files):
     disconnections.DisconnectingClients(port, True, files['folder'], 0).truncated()
     assert kernel.counters()['TlsTxSw'] == before + 1, 'the kernel encrypted'
     assert 'a file was truncated while it was sent' in server.errors()
-    assert server.access_for('/cut0')[-1]['tls_path'] == 'ktls-sendfile'
+    assert server.access_for('/truncated0')[-1]['tls_path'] == 'ktls-sendfile'
 
 
 def test_rule_15_quit_completes_responses(start_server, files):
