@@ -39,7 +39,7 @@ static int take_sample(struct benchmark_run *run, struct load_client *client, ui
                        struct benchmark_sample *out_sample)
 {
     pid_t worker = benchmark_server_worker(&run->server);
-    uint64_t start_us = clock_monotonic_us(), before_ns, after_ns;
+    uint64_t start_us = clock_monotonic_us(), before_ns = 0, after_ns = 0;
     struct load_counts counts = {0};
     int result = worker < 0 ? (int)worker : clock_pid_cpu_ns(worker, &before_ns);
 

@@ -7,8 +7,12 @@ enum { ITEM_HEAD = 4 };
 
 void span_parse_id(struct str digits, uint8_t *out)
 {
-    for (size_t i = 0; i + 1 < digits.length; i += 2)
-        out[i / 2] = (uint8_t)(str_hex_digit(digits.data[i]) << 4 | str_hex_digit(digits.data[i + 1]));
+    for (size_t i = 0; i + 1 < digits.length; i += 2) {
+        unsigned high = (unsigned)str_hex_digit(digits.data[i]);
+        unsigned low = (unsigned)str_hex_digit(digits.data[i + 1]);
+
+        out[i / 2] = (uint8_t)(high << 4 | low);
+    }
 }
 
 static void add_item(struct span *span, enum span_item_kind kind, struct str key, struct str value)
