@@ -32,7 +32,7 @@ def proxy(launch, loop, transport, application):
         '/variable': {'fastcgi_pass': 'unix:$arg_to'},
         '/dead': {'fastcgi_pass': 'unix:/nowhere/at/all'},
         '/timeout': {**to, 'fastcgi_read_timeout': '300ms'},
-        '/kept': {**to, 'fastcgi_buffering': 'on', 'fastcgi_request_buffering': 'on'},
+        '/buffered': {**to, 'fastcgi_buffering': 'on', 'fastcgi_request_buffering': 'on'},
         '/kept': {**to, 'fastcgi_keep_conn': 'on'},
         '/intercepted': {**to, 'fastcgi_intercept_errors': 'on', 'error_page': '404 /page'},
         '/page': {'return': '200 instead'},
@@ -140,7 +140,7 @@ def test_parameters_of_several_records(client, application):
     assert all(application.requests[-1].params[f'HTTP_X_LONG_{number}'] == long for number in range(4))
 
 
-@pytest.mark.parametrize('path', ['/body', '/kept'])
+@pytest.mark.parametrize('path', ['/body', '/buffered'])
 @pytest.mark.parametrize('size', [1, 65535, 65536, 500_000])
 def test_request_body_is_forwarded(client, application, path, size):
     assert client.fetch('POST', path, [('Content-Type', 'x/y')], body=BIG[:size]).status == 200
@@ -170,7 +170,7 @@ ANSWERS = {
     '/tiny': (out(GOOD + b'by bytes', size=1) + end(), 200, b'by bytes'),
     '/big': (out(GOOD + BIG, padding=3, size=9999) + end(), 200, BIG),
     '/no-content': (out(b'Status: 204 No Content\r\n\r\nignored') + end(), 204, b''),
-    '/kept/big': (out(GOOD + BIG) + end(), 200, BIG),
+    '/buffered/big': (out(GOOD + BIG) + end(), 200, BIG),
 }
 
 FAULTS = {
