@@ -4,6 +4,7 @@
  */
 #include "doctor/doctor_publish.h"
 
+#include "command/file_text.h"
 #include "doctor/doctor_markdown.h"
 #include "doctor/doctor_private.h"
 #include "log/error_log.h"
@@ -76,18 +77,6 @@ static bool check_file(const char *path)
     return false;
 }
 
-static int write_all(int fd, struct str text)
-{
-    while (text.length) {
-        ssize_t sent = write(fd, text.data, text.length);
-
-        if (sent < 0 && errno != EINTR)
-            return -errno;
-        text = str_skip(text, sent < 0 ? 0 : (size_t)sent);
-    }
-    return 0;
-}
-
 static int write_file(const char *path, struct str text)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -95,7 +84,7 @@ static int write_file(const char *path, struct str text)
 
     if (fd < 0)
         return -errno;
-    error = write_all(fd, text);
+    error = file_text_write(fd, text);
     if (close(fd) < 0 && error == 0)
         error = -errno;
     if (error < 0)
@@ -133,7 +122,7 @@ static int publish(const struct options *options, const struct diagnosis *diagno
 
     if (error == 0)
         error = is_file(options->output) ? write_file(options->output, buffer_str(&text))
-                                         : write_all(STDOUT_FILENO, buffer_str(&text));
+                                         : file_text_write(STDOUT_FILENO, buffer_str(&text));
     buffer_finish(&text);
     if (error < 0)
         error_log_print(LOG_EMERG, "the report cannot be written (%d: %s)", -error, strerror(-error));

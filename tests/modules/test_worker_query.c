@@ -78,6 +78,14 @@ static int give_socket(uint32_t index, uint64_t workers)
     return pair[1];
 }
 
+/* Opens the server and lists connections. Returns the end for the responses. */
+static int open_query(struct seen *seen)
+{
+    open_server();
+    ck_assert_ptr_nonnull(worker_query_start(&server.worker, 0, &events, seen));
+    return give_socket(forwarded(0), 1);
+}
+
 static bool write_packet(int fd, const void *packet, size_t length)
 {
     return send(fd, packet, length, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)length;
@@ -116,11 +124,8 @@ START_TEST(malformed_packets_are_ignored)
 {
     static struct query_response response;
     struct seen seen = {0};
-    int fd;
+    int fd = open_query(&seen);
 
-    open_server();
-    ck_assert_ptr_nonnull(worker_query_start(&server.worker, 0, &events, &seen));
-    fd = give_socket(forwarded(0), 1);
     ck_assert(write_packet(fd, "x", 1));
     response.row_count = UINT32_MAX;
     ck_assert(write_packet(fd, &response, sizeof(response)));
@@ -142,11 +147,8 @@ START_TEST(endless_packets_end_the_query)
 {
     static struct query_response response;
     struct seen seen = {0};
-    int fd;
+    int fd = open_query(&seen);
 
-    open_server();
-    ck_assert_ptr_nonnull(worker_query_start(&server.worker, 0, &events, &seen));
-    fd = give_socket(forwarded(0), 1);
     while (seen.ended == 0) {
         while (write_packet(fd, &response, query_response_size(0))) {
         }
@@ -163,12 +165,9 @@ END_TEST
 START_TEST(descriptors_of_packets_are_not_received)
 {
     struct seen seen = {0};
-    int lowest, fd;
+    int fd = open_query(&seen);
+    int lowest = dup(0);
 
-    open_server();
-    ck_assert_ptr_nonnull(worker_query_start(&server.worker, 0, &events, &seen));
-    fd = give_socket(forwarded(0), 1);
-    lowest = dup(0);
     close(lowest);
     ck_assert_int_eq(channel_send(fd, &(struct channel_message){.kind = CHANNEL_ERROR_LOG, .fd = fd}), 0);
     loopback_turn(&server, 5);

@@ -387,7 +387,7 @@ START_TEST(close_with_ops_in_flight)
         loop_poll(&loop, &poll_op.op, local, POLLRDHUP);
         turn_some(&loop, round % 3);
         if (round % 2)
-            peer_send(peer, "bytes that nobody wants");
+            peer_send(peer, "unexpected bytes");
         loop_cancel(&loop, &receive.op);
         loop_cancel(&loop, &poll_op.op);
         run_until_done(&receive, 1);

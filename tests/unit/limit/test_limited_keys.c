@@ -3,16 +3,13 @@
  */
 #include "limit/limited_keys.h"
 
-#include <check.h>
+#include "../runner.h"
+
 #include <string.h>
 
+/* Each test is a process of its own, which begins with an empty table. */
 static struct limited_keys keys;
 static struct limited_key rows[LIMIT_LIMITED_KEYS];
-
-static void setup(void)
-{
-    memset(&keys, 0, sizeof(keys));
-}
 
 static void expect(const struct limited_key *row, const char *text, uint64_t delayed, uint64_t rejected, int64_t last_s)
 {
@@ -78,20 +75,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("limited_keys");
-    TCase *group = tcase_create("table");
-    SRunner *runner;
-    int failed;
-
-    tcase_add_checked_fixture(group, setup, NULL);
-    tcase_add_test(group, last_limited_key_is_first);
-    tcase_add_test(group, full_table_removes_the_key_limited_first);
-    tcase_add_test(group, long_key_is_truncated);
-    tcase_add_test(group, overwritten_table_is_copied_safely);
-    suite_add_tcase(suite, group);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
+    return run_tests("limited_keys", (const TTest *const[]){last_limited_key_is_first,
+                                                            full_table_removes_the_key_limited_first,
+                                                            long_key_is_truncated, overwritten_table_is_copied_safely,
+                                                            NULL});
 }
