@@ -34,14 +34,18 @@ union control {
 /* SO_PASSRIGHTS, undefined in headers before Linux 6.16. */
 enum { PASS_RIGHTS = 83 };
 
+void channel_refuse_descriptors(int fd)
+{
+    (void)setsockopt(fd, SOL_SOCKET, PASS_RIGHTS, &(int){0}, sizeof(int));
+}
+
 int channel_open(int *out_master, int *out_worker)
 {
     int pair[2];
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) < 0)
         return -errno;
-    /* The master would close what a worker sends, and close() can wait (SO_LINGER). Older kernels lack the option. */
-    (void)setsockopt(pair[0], SOL_SOCKET, PASS_RIGHTS, &(int){0}, sizeof(int));
+    channel_refuse_descriptors(pair[0]);
     *out_master = pair[0];
     *out_worker = pair[1];
     return 0;

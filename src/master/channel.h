@@ -37,8 +37,13 @@ struct channel_message {
 };
 
 /*
- * Opens a connected pair, both ends non-blocking and close-on-exec. From Linux 6.16 on, the kernel refuses descriptors
- * that the worker sends. Returns 0 or -errno.
+ * `fd` is an end of a Unix socket pair: sending descriptors to it fails with EPERM. A reader that closes a descriptor of a
+ * compromised process could wait (SO_LINGER of TCP). Without effect before Linux 6.16 (SO_PASSRIGHTS).
+ */
+void channel_refuse_descriptors(int fd);
+/*
+ * Opens a connected pair, both ends non-blocking and close-on-exec. The master's end refuses descriptors. Returns 0 or
+ * -errno.
  */
 MUST_CHECK int channel_open(int *out_master, int *out_worker);
 /* Returns 0, -EAGAIN if the queue is full, -EPIPE if the other end is closed, or another -errno. */

@@ -105,6 +105,7 @@ static void start_renewal(struct master *master)
         renewal->start_ms = master->clock.monotonic_ms + (LIMIT_ACME_CONTROL_MS << DELAY_DOUBLED);
         return;
     }
+    channel_refuse_descriptors(ends[0]);
     renewal->channel_fd = ends[0];
     pid = fork();
     if (pid == 0)

@@ -69,8 +69,10 @@ static void start_exporter(struct master *master, struct generation *generation)
 
     exporter->start_ms = 0;
     exporter->started_ms = master->clock.monotonic_ms;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0)
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0) {
+        channel_refuse_descriptors(ends[0]);
         pid = fork();
+    }
     if (pid == 0)
         become_exporter(master, generation, ends[1]);
     if (pid < 0) {

@@ -32,6 +32,7 @@ static int open_pair(int pair[2])
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) < 0)
         return -errno;
+    channel_refuse_descriptors(pair[0]);
     /* Without it, rows may be omitted. */
     (void)setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
     return 0;
