@@ -59,6 +59,15 @@ static struct str id_of(const struct record *record)
     return str_of(record->id, record->id_length);
 }
 
+/* Other processes can write any length at any time: it is read once. 0 if the record cannot hold it. */
+static size_t session_length(const struct session_cache *cache, const struct record *record)
+{
+    size_t length = __atomic_load_n(&record->length, __ATOMIC_RELAXED);
+    uint64_t end = bytes_to_end(cache, (uint64_t)((const char *)record - cache->ring));
+
+    return length <= LIMIT_TLS_SESSION && sizeof(*record) + length <= end ? length : 0;
+}
+
 static void session_cache_clear(struct session_cache *cache)
 {
     OPENSSL_cleanse(cache->ring, cache->room);
@@ -121,7 +130,7 @@ static void remove_record(struct session_cache *cache, uint64_t *link)
     struct record *record = record_at(cache, *link - 1);
 
     *link = record->next;
-    OPENSSL_cleanse(record->session, record->length);
+    OPENSSL_cleanse(record->session, session_length(cache, record));
     record->length = 0;
 }
 
@@ -200,8 +209,10 @@ size_t session_cache_get(struct session_cache *cache, struct str id, uint64_t no
     if (link && record_at(cache, *link - 1)->until_ms <= now_ms) {
         remove_record(cache, link);
     } else if (link) {
-        length = record_at(cache, *link - 1)->length;
-        memcpy(into, record_at(cache, *link - 1)->session, length);
+        const struct record *record = record_at(cache, *link - 1);
+
+        length = session_length(cache, record);
+        memcpy(into, record->session, length);
     }
     unlock_cache(cache);
     return length;

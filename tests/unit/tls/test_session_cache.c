@@ -204,6 +204,35 @@ START_TEST(cache_of_the_master_withstands_overwriting)
 }
 END_TEST
 
+enum { LENGTH_FIELD = -8, ID_LENGTH_FIELD = -4 }; /* offsets from the id in a record */
+
+/* Writes a field of the stored record of a session, as a compromised process could. */
+static void forge_field(unsigned number, int field, uint32_t value)
+{
+    struct str memory = str_of((const char *)cache, shared_zone_size((struct shared_zone *)cache));
+    long offset = (long)str_search(memory, id_of(number));
+
+    ck_assert_int_ge(offset, 0);
+    memcpy((char *)cache + offset + field, &value, sizeof(value));
+}
+
+START_TEST(forged_length_is_not_copied)
+{
+    static const uint32_t lengths[] = {LIMIT_TLS_SESSION + 1, SESSION_CACHE_MIN, 0x7fffffff, UINT32_MAX};
+
+    open_cache(SESSION_CACHE_MIN);
+    insert_session(1, 100, 0, 1000);
+    forge_field(1, LENGTH_FIELD, 50);
+    ck_assert_uint_eq(session_cache_get(cache, id_of(1), 0, into), 50);
+    forge_field(1, LENGTH_FIELD, lengths[_i]);
+    ck_assert_uint_eq(session_cache_get(cache, id_of(1), 0, into), 0);
+    session_cache_remove(cache, id_of(1));
+    insert_session(1, 100, 0, 1000);
+    ck_assert(session_is_found(1, 100, 0));
+    session_cache_destroy(cache);
+}
+END_TEST
+
 /* A cache of the same name and size remains across a reload. */
 START_TEST(caches_survive_a_reload)
 {
@@ -241,6 +270,7 @@ int main(void)
     tcase_add_loop_test(cases, oldest_session_is_replaced, 0, 12);
     tcase_add_test(cases, sessions_are_shared_by_all_processes);
     tcase_add_test(cases, cache_of_the_master_withstands_overwriting);
+    tcase_add_loop_test(cases, forged_length_is_not_copied, 0, 4);
     tcase_add_test(cases, caches_survive_a_reload);
     suite_add_tcase(suite, cases);
     runner = srunner_create(suite);
