@@ -53,10 +53,12 @@ static void print_metric_value(struct status_page_text *page, const struct upstr
 
 static void print_labels(struct status_page_text *page, const struct upstream_shared *peer)
 {
+    struct upstream_names names = upstream_read_names(peer);
+
     status_print(page, "upstream=\"");
-    status_print_label(page, peer->group);
+    status_print_label(page, names.group);
     status_print(page, "\",server=\"");
-    status_print_label(page, peer->name);
+    status_print_label(page, names.server);
     status_print(page, "\"");
 }
 
@@ -106,10 +108,12 @@ void status_upstreams_json(struct status_page_text *page, struct upstream_zone *
         return;
     status_print(page, ",\n  \"upstreams\": [");
     for (int index = 0; (peer = next_peer(zone, &index)) != NULL; comma = ",") {
+        struct upstream_names names = upstream_read_names(peer);
+
         status_print(page, "%s\n    {\"upstream\": \"", comma);
-        status_print_json(page, peer->group);
+        status_print_json(page, names.group);
         status_print(page, "\", \"server\": \"");
-        status_print_json(page, peer->name);
+        status_print_json(page, names.server);
         status_print(page, "\", \"state\": \"%s\"", upstream_state_name(peer));
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
             status_print(page, ", \"%s\": ", rows[i].name + sizeof("upstream_") - 1);
@@ -128,10 +132,12 @@ void status_upstreams_html(struct status_page_text *page, struct upstream_zone *
         return;
     status_print(page, "<h2>Upstream servers</h2>\n<table>\n");
     for (int index = 0; (peer = next_peer(zone, &index)) != NULL;) {
+        struct upstream_names names = upstream_read_names(peer);
+
         status_print(page, "<tr><td>");
-        status_print_html(page, peer->group);
+        status_print_html(page, names.group);
         status_print(page, ": ");
-        status_print_html(page, peer->name);
+        status_print_html(page, names.server);
         status_print(page, "<td>%s\n", upstream_state_name(peer));
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
             status_print(page, "<tr><td>&emsp;%s<td>", rows[i].title);

@@ -189,6 +189,7 @@
 #define LIMIT_UPSTREAM_TARGETS      1000            /* groups that a worker creates from variables in proxy_pass */
 #define LIMIT_UPSTREAM_PEERS        1024            /* peers whose state is shared by all workers; the state of further ones is per worker */
 #define LIMIT_UPSTREAM_TRIES        64              /* servers tried for one request */
+#define LIMIT_UPSTREAM_WEIGHT       65535           /* weight of one server, as in an SRV record */
 #define LIMIT_UPSTREAM_PAUSE_MS     300000          /* longest pause before a failed server is tried again, unless fail_timeout is longer */
 #define LIMIT_UPSTREAM_AUTHORITY    512             /* bytes of "name:port" computed from variables */
 #define LIMIT_UPSTREAM_ADDRESSES    32              /* addresses of one name */

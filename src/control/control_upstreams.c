@@ -11,9 +11,11 @@ const char *const control_peer_columns[] = {"upstream", "server",   "state",    
 
 void control_write_peer(struct report *report, const struct upstream_shared *peer)
 {
+    struct upstream_names names = upstream_read_names(peer);
+
     report_row(report);
-    report_text(report, str_of(peer->group, strnlen(peer->group, sizeof(peer->group))));
-    report_text(report, str_of(peer->name, strnlen(peer->name, sizeof(peer->name))));
+    report_text(report, str_from(names.group));
+    report_text(report, str_from(names.server));
     report_text(report, str_from(upstream_state_name(peer)));
     report_number(report, shared_get(&peer->weight));
     report_number(report, shared_get(&peer->active));

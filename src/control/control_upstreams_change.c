@@ -16,14 +16,16 @@ const struct control_field control_upstreams_fields[] = {
     [UPSTREAM] = {.name = "upstream", .type = CONTROL_TEXT, .required = true},
     [SERVER] = {.name = "server", .type = CONTROL_TEXT, .required = true},
     [STATE] = {.name = "state", .type = CONTROL_CHOICE, .choices = upstream_mode_names},
-    [WEIGHT] = {.name = "weight", .type = CONTROL_NUMBER, .low = 1, .high = 65535},
+    [WEIGHT] = {.name = "weight", .type = CONTROL_NUMBER, .low = 1, .high = LIMIT_UPSTREAM_WEIGHT},
     {0},
 };
 
 /* The entries have truncated names. */
 static bool is_group(const struct upstream_shared *peer, struct str group)
 {
-    return str_equal(str_from(peer->group), str_slice(group, 0, sizeof(peer->group) - 1));
+    struct upstream_names names = upstream_read_names(peer);
+
+    return str_equal(str_from(names.group), str_slice(group, 0, sizeof(names.group) - 1));
 }
 
 /* The next entry in use of the group, from *index on; NULL: none. */
@@ -52,17 +54,17 @@ static void append_name(char *list, size_t size, const char *name)
 /* Lists the groups, or with `group` its servers. The servers of a group are adjacent in most cases. */
 static void list_names(struct upstream_zone *zone, struct str group, char *list, size_t size)
 {
-    const struct upstream_shared *last = NULL;
+    struct upstream_names last = {.group = ""};
     const struct upstream_shared *peer;
     int index = 0;
 
     list[0] = '\0';
     while ((peer = next_of_group(zone, &index, group)) != NULL) {
-        const char *name = group.data ? peer->name : peer->group;
+        struct upstream_names names = upstream_read_names(peer);
 
-        if (group.data || !last || strcmp(last->group, peer->group) != 0)
-            append_name(list, size, name);
-        last = peer;
+        if (group.data || strcmp(last.group, names.group) != 0)
+            append_name(list, size, group.data ? names.server : names.group);
+        last = names;
     }
 }
 
@@ -85,21 +87,23 @@ static void change_state(struct control_call *call, struct upstream_shared *peer
 {
     enum upstream_mode mode = (enum upstream_mode)call->values[STATE].number;
     enum upstream_mode before = upstream_set_mode(peer, mode, call->worker->loop.clock.monotonic_ms);
+    struct upstream_names names = upstream_read_names(peer);
 
     if (before != mode)
-        log_write(call->worker->log, LOG_NOTICE, "upstream server %s of \"%s\" is %s, before: %s", peer->name,
-                  peer->group, upstream_mode_names[mode], upstream_mode_names[before]);
+        log_write(call->worker->log, LOG_NOTICE, "upstream server %s of \"%s\" is %s, before: %s", names.server,
+                  names.group, upstream_mode_names[mode], upstream_mode_names[before]);
 }
 
 static void change_weight(struct control_call *call, struct upstream_shared *peer)
 {
     uint64_t weight = call->values[WEIGHT].number;
     uint64_t before = upstream_set_weight(peer, weight);
+    struct upstream_names names = upstream_read_names(peer);
 
     if (before != weight)
         log_write(call->worker->log, LOG_NOTICE,
-                  "upstream server %s of \"%s\" has the weight %" PRIu64 ", before: %" PRIu64, peer->name, peer->group,
-                  weight, before);
+                  "upstream server %s of \"%s\" has the weight %" PRIu64 ", before: %" PRIu64, names.server,
+                  names.group, weight, before);
 }
 
 /* Changes each entry with this address: several lines of a group may have the same. */
@@ -110,7 +114,9 @@ static int change_servers(struct control_call *call, struct upstream_zone *zone)
 
     report_begin(&call->report, "upstreams", control_peer_columns);
     while ((peer = next_of_group(zone, &index, call->values[UPSTREAM].text)) != NULL) {
-        if (!str_equal(str_from(peer->name), call->values[SERVER].text))
+        struct upstream_names names = upstream_read_names(peer);
+
+        if (!str_equal(str_from(names.server), call->values[SERVER].text))
             continue;
         if (call->values[STATE].given)
             change_state(call, peer);

@@ -3,6 +3,7 @@
  * by a key. Backups are used only if no other peer is available.
  */
 #include "upstream/upstream_group.h"
+#include "upstream/upstream_mode.h"
 
 #include <errno.h>
 #include <math.h>
@@ -118,7 +119,7 @@ static struct upstream_peer *random_by_weight(struct upstream_group *group, cons
 
     for (struct list *link = group->peers.next; link != &group->peers; link = link->next) {
         struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
-        uint64_t weight = shared_get(&peer->state->weight);
+        uint64_t weight = upstream_read_weight(peer->state);
         uint64_t random_state = 0;
 
         if (peer == other || !is_eligible(peer, choice, backup))
@@ -183,7 +184,7 @@ static struct upstream_peer *choose_by_key(struct upstream_group *group, const s
         if (!is_eligible(peer, choice, backup))
             continue;
         score = ((double)(upstream_hash(key, str_from(peer->name)) >> 11) + 0.5) / 9007199254740992.0;
-        score = (double)shared_get(&peer->state->weight) / -log(score);
+        score = (double)upstream_read_weight(peer->state) / -log(score);
         if (!best || score > highest) {
             best = peer;
             highest = score;

@@ -3,6 +3,8 @@
  */
 #include "upstream/upstream_conf.h"
 
+#include "base/limits.h"
+
 #include <errno.h>
 #include <stddef.h>
 
@@ -24,7 +26,7 @@ static const struct directive server_keys[] = {
      .offset = IN(weight),
      .default_value = "1",
      .low = 1,
-     .high = 65535,
+     .high = LIMIT_UPSTREAM_WEIGHT,
      .help = "Its share of the requests; sluice ctl upstreams weight changes it while the server runs."},
     {.name = "max_conns",
      .type = DIRECTIVE_NUMBER,

@@ -3,6 +3,7 @@
  * doubles the pause. A recovered peer begins with a low weight (slow_start). All workers share the state.
  */
 #include "upstream/upstream_group.h"
+#include "upstream/upstream_mode.h"
 
 #include "base/saturate.h"
 
@@ -49,7 +50,7 @@ bool upstream_peer_try(struct upstream_peer *peer)
 
 uint64_t upstream_peer_weight(const struct upstream_peer *peer)
 {
-    uint64_t whole = u64_sub_sat(shared_get(&peer->state->weight), peer->lost_weight) * UPSTREAM_WEIGHT_UNIT;
+    uint64_t whole = u64_sub_sat(upstream_read_weight(peer->state), peer->lost_weight) * UPSTREAM_WEIGHT_UNIT;
     uint64_t recovered_ms = shared_get(&peer->state->recovered_ms);
     uint64_t slow_ms = peer->server->slow_start_ms;
     uint64_t since_ms = u64_sub_sat(peer_now_ms(peer), recovered_ms);
@@ -63,7 +64,7 @@ uint64_t upstream_peer_weight(const struct upstream_peer *peer)
 /* `sluice ctl` may have set a weight below the lost one. */
 void upstream_peer_regain_weight(struct upstream_peer *peer)
 {
-    uint64_t weight = shared_get(&peer->state->weight);
+    uint64_t weight = upstream_read_weight(peer->state);
 
     if (peer->lost_weight > weight)
         peer->lost_weight = weight;
@@ -102,7 +103,7 @@ static uint64_t longer_pause_ms(const struct upstream_peer *peer)
 
 static void lose_weight(struct upstream_peer *peer)
 {
-    uint64_t weight = shared_get(&peer->state->weight);
+    uint64_t weight = upstream_read_weight(peer->state);
 
     peer->lost_weight += weight / peer->server->max_fails;
     if (peer->lost_weight > weight)

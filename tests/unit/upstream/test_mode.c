@@ -1,6 +1,8 @@
 /* Mode and weight of a peer: names, changes, and how long they last. */
 #include "upstream/upstream_mode.h"
 
+#include "base/limits.h"
+
 #include "../http/suite.h"
 
 static struct upstream_zone *zone;
@@ -36,6 +38,24 @@ START_TEST(states_have_names)
     ck_assert_str_eq(upstream_state_name(&state), "down");
     state.mode = 12345; /* another process may write any value */
     ck_assert_str_eq(upstream_state_name(&state), "unhealthy");
+}
+END_TEST
+
+START_TEST(values_of_a_compromised_worker_are_not_used)
+{
+    struct upstream_shared state = {.mode = 12345, .weight = 1};
+    struct upstream_names names;
+
+    memset(state.group, 'g', sizeof(state.group));
+    memset(state.name, 'n', sizeof(state.name));
+    ck_assert_int_eq(upstream_set_mode(&state, UPSTREAM_DOWN, 0), UPSTREAM_UP);
+    names = upstream_read_names(&state);
+    ck_assert_uint_eq(strlen(names.group), sizeof(state.group) - 1);
+    ck_assert_uint_eq(strlen(names.server), sizeof(state.name) - 1);
+    state.weight = 0;
+    ck_assert_uint_eq(upstream_read_weight(&state), 1);
+    state.weight = UINT64_MAX;
+    ck_assert_uint_eq(upstream_read_weight(&state), LIMIT_UPSTREAM_WEIGHT);
 }
 END_TEST
 
@@ -125,7 +145,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        states_have_names, up_ends_a_pause, changes_outlive_a_dead_worker,
+        states_have_names, values_of_a_compromised_worker_are_not_used, up_ends_a_pause, changes_outlive_a_dead_worker,
         changes_end_with_the_last_worker_that_ends_in_order, reload_applies_changed_values,
         weight_of_a_record_changes_once,
     };
