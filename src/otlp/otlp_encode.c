@@ -17,6 +17,7 @@ enum { SCOPE_NAME = 1, SCOPE_VERSION = 2 };
 enum {
     SPAN_FIELD_TRACE_ID = 1,
     SPAN_FIELD_SPAN_ID = 2,
+    SPAN_FIELD_STATE = 3,
     SPAN_FIELD_PARENT_ID = 4,
     SPAN_FIELD_NAME = 5,
     SPAN_FIELD_KIND = 6,
@@ -231,6 +232,8 @@ static void append_items(struct otlp_message *message, const struct span *span)
     while (span_next(span, &at, &item)) {
         if (item.kind == SPAN_NAME)
             append_text(message, SPAN_FIELD_NAME, item.text);
+        else if (item.kind == SPAN_STATE)
+            append_text(message, SPAN_FIELD_STATE, item.text);
         else
             append_attribute(message, SPAN_FIELD_ATTRIBUTES, &item);
     }

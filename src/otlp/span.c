@@ -40,6 +40,18 @@ void span_set_name(struct span *span, struct str name)
     add_item(span, SPAN_NAME, STR(""), str_slice(name, 0, LIMIT_SPAN_TEXT));
 }
 
+void span_set_state(struct span *span, struct str state)
+{
+    size_t length = state.length;
+
+    if (length > LIMIT_SPAN_TEXT) {
+        for (length = LIMIT_SPAN_TEXT; length > 0 && state.data[length] != ',';)
+            length--;
+    }
+    if (length > 0)
+        add_item(span, SPAN_STATE, STR(""), str_slice(state, 0, length));
+}
+
 void span_add_text(struct span *span, struct str key, struct str value)
 {
     add_item(span, SPAN_TEXT, key, str_slice(value, 0, LIMIT_SPAN_TEXT));
@@ -88,12 +100,15 @@ static bool is_zero(const uint8_t *id, size_t length)
 bool span_is_valid(const struct span *span)
 {
     struct span_item item;
-    size_t at = 0;
+    size_t at = 0, after_name;
 
     if (!span_next(span, &at, &item) || item.kind != SPAN_NAME)
         return false;
-    while (span_next(span, &at, &item)) {
-        if (item.kind == SPAN_NAME || str_empty(item.key))
+    after_name = at;
+    for (size_t start = at; span_next(span, &at, &item); start = at) {
+        bool is_state = item.kind == SPAN_STATE;
+
+        if (item.kind == SPAN_NAME || str_empty(item.key) != is_state || (is_state && start != after_name))
             return false;
     }
     return at == span->length && !is_zero(span->trace_id, sizeof(span->trace_id)) &&

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from kit import http1, server as server_kit
+from kit import http1, http2_client, server as server_kit
 from kit.collector import Collector
 from kit.lifetime import alive, signal_and_wait, wait_for
 from kit.upstream import Upstream
@@ -25,7 +25,10 @@ def collector():
 
 @pytest.fixture
 def upstream():
-    made = Upstream({'/fails': lambda peer: peer.send('HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n') or True})
+    def live(peer):
+        peer.send('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nhello')
+        peer.at_end()
+    made = Upstream({'/live': live, '/fails': lambda peer: peer.send('HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n') or True})
     yield made
     made.stop()
     assert not made.faults
@@ -117,6 +120,45 @@ def test_new_trace_has_no_parent(start, collector, upstream):
     start().fetch('/x')
     (span,) = spans(collector, 1)
     assert upstream.last().header('traceparent') == f'00-{span.trace}-{span.id}-01' and not span.parent and span.span.flags == 0x101
+
+
+def test_state_of_the_request_is_in_its_span(start, collector, upstream):
+    site, long = start(), [f'k{number}={"v" * 96}' for number in range(9)]
+    site.fetch('/x', SAMPLED, ('tracestate', 'a=1'), ('tracestate', 'b=2'))
+    assert upstream.last().all('tracestate') == ['a=1,b=2']
+    site.fetch('/x', SAMPLED, ('tracestate', ','.join(long)))
+    assert upstream.last().all('tracestate') == [','.join(long)]
+    site.fetch('/x', SAMPLED, ('tracestate', 'a=1,A=2'))
+    site.fetch('/x', ('tracestate', 'a=1'))
+    states = [span.span.trace_state for span in spans(collector, 4)]
+    assert states == ['a=1,b=2', ','.join(long[:5]), '', ''], 'whole members of at most 512 bytes; none that is invalid or without traceparent'
+
+
+def test_span_of_an_http2_request(start, collector, upstream):
+    site = start()
+    client = http2_client.connect(site.port, 'plain', 30)
+    assert client.fetch('GET', '/a?x=1', [SAMPLED, ('tracestate', 'a=1')]).status == 200
+    client.close()
+    (span,) = spans(collector, 1)
+    assert upstream.last().header('traceparent') == f'00-{TRACE}-{span.id}-01'
+    assert (span.trace, span.parent, span.span.trace_state) == (TRACE, PARENT, 'a=1')
+    assert span.attributes['network.protocol.version'] == '2' and span.attributes['http.response.status_code'] == 200
+    assert (span.attributes['url.path'], span.attributes['url.query'], span.attributes['url.scheme']) == ('/a', 'x=1', 'http')
+
+
+def test_span_of_a_websocket_ends_with_it(start, collector, upstream):
+    site = start()
+    client = http1.connect(site.port)
+    client.send('GET /live HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n'
+                f'traceparent: {SAMPLED[1]}\r\n\r\n')
+    assert client.head().status == 101 and client.read_exactly(5) == b'hello'
+    site.fetch('/local/meanwhile')
+    assert [span.attributes['url.path'] for span in spans(collector, 1)] == ['/local/meanwhile']
+    closed = time.time_ns()
+    client.close()
+    span = spans(collector, 2)[1]
+    assert (span.trace, span.parent) == (TRACE, PARENT) and span.attributes['http.response.status_code'] == 101
+    assert span.attributes['url.path'] == '/live' and span.span.start_time_unix_nano < closed
 
 
 def test_only_sampled_requests_have_spans(start, collector):
