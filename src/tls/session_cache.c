@@ -2,6 +2,9 @@
  * A ring of entries, the oldest at its tail, with hash chains over the ids. Entries do not move: a new entry evicts
  * the oldest entries at its place. If a process dies while it holds the lock, the cache is emptied, and clients perform
  * full handshakes.
+ *
+ * A compromised process can write anything at any time. The layout therefore follows from the private size of the zone,
+ * every position is limited to the ring when it is used, and contents that contradict each other empty the cache.
  */
 #include "tls/session_cache.h"
 
@@ -26,22 +29,41 @@ struct record {
 
 struct session_cache {
     struct shared_zone shared;
-    uint64_t head, tail; /* growing positions; a position modulo `room` is the offset in the ring */
-    uint64_t room;
-    size_t chain_count;
-    uint64_t *chains; /* both point into this mapping, which has the same address in all workers */
-    char *ring;
+    uint64_t head, tail; /* growing positions; a position modulo ring_size is the offset in the ring */
+    uint64_t chains[];   /* the ring follows */
 };
 
+static size_t chain_count(const struct session_cache *cache)
+{
+    return (shared_zone_size(&cache->shared) - sizeof(*cache)) / (PER_CHAIN + sizeof(*cache->chains));
+}
+
+static uint64_t ring_size(const struct session_cache *cache)
+{
+    return chain_count(cache) * PER_CHAIN;
+}
+
+static char *ring_of(struct session_cache *cache)
+{
+    return (char *)(cache->chains + chain_count(cache));
+}
+
+/* A complete header in the ring, whatever the position. */
 static struct record *record_at(struct session_cache *cache, uint64_t place)
 {
-    return (struct record *)(void *)(cache->ring + place % cache->room);
+    uint64_t size = ring_size(cache), offset = place % size / 8 * 8;
+
+    if (size - offset < sizeof(struct record))
+        offset = size - sizeof(struct record);
+    return (struct record *)(void *)(ring_of(cache) + offset);
 }
 
 /* The bytes from a position to the end of the ring. */
 static uint64_t bytes_to_end(const struct session_cache *cache, uint64_t place)
 {
-    return cache->room - place % cache->room;
+    uint64_t size = ring_size(cache);
+
+    return size - place % size;
 }
 
 /* An unkeyed hash is sufficient: this server generates the ids at random, and a forged id matches no entry. */
@@ -51,33 +73,53 @@ static uint64_t *id_chain(struct session_cache *cache, struct str id)
 
     for (size_t i = 0; i < id.length; i++)
         hash = (hash ^ (unsigned char)id.data[i]) * 1099511628211u;
-    return &cache->chains[hash % cache->chain_count];
+    return &cache->chains[hash % chain_count(cache)];
 }
 
 static struct str id_of(const struct record *record)
 {
-    return str_of(record->id, record->id_length);
+    uint32_t length = __atomic_load_n(&record->id_length, __ATOMIC_RELAXED);
+
+    return str_of(record->id, length <= SESSION_ID_MAX ? length : 0);
+}
+
+static uint64_t bytes_after(struct session_cache *cache, const struct record *record)
+{
+    return bytes_to_end(cache, (uint64_t)((const char *)record - ring_of(cache)));
 }
 
 /* Other processes can write any length at any time: it is read once. 0 if the record cannot hold it. */
-static size_t session_length(const struct session_cache *cache, const struct record *record)
+static size_t session_length(struct session_cache *cache, const struct record *record)
 {
     size_t length = __atomic_load_n(&record->length, __ATOMIC_RELAXED);
-    uint64_t end = bytes_to_end(cache, (uint64_t)((const char *)record - cache->ring));
 
-    return length <= LIMIT_TLS_SESSION && sizeof(*record) + length <= end ? length : 0;
+    return length <= LIMIT_TLS_SESSION && sizeof(*record) + length <= bytes_after(cache, record) ? length : 0;
+}
+
+/* 0 if no record can have that size. */
+static uint64_t record_size(struct session_cache *cache, const struct record *record)
+{
+    uint64_t size = __atomic_load_n(&record->size, __ATOMIC_RELAXED);
+
+    return size >= sizeof(*record) && size % 8 == 0 && size <= bytes_after(cache, record) ? size : 0;
 }
 
 static void session_cache_clear(struct session_cache *cache)
 {
-    OPENSSL_cleanse(cache->ring, cache->room);
-    memset(cache->chains, 0, cache->chain_count * sizeof(*cache->chains));
+    OPENSSL_cleanse(ring_of(cache), ring_size(cache));
+    memset(cache->chains, 0, chain_count(cache) * sizeof(*cache->chains));
     cache->head = cache->tail = 0;
+}
+
+static bool ends_are_valid(const struct session_cache *cache)
+{
+    return cache->head % 8 == 0 && cache->tail % 8 == 0 && cache->tail <= cache->head &&
+           cache->head - cache->tail <= ring_size(cache);
 }
 
 static void lock_cache(struct session_cache *cache)
 {
-    if (shared_zone_lock(&cache->shared))
+    if (shared_zone_lock(&cache->shared) || !ends_are_valid(cache))
         session_cache_clear(cache);
 }
 
@@ -88,15 +130,7 @@ static void unlock_cache(struct session_cache *cache)
 
 struct session_cache *session_cache_create(size_t size)
 {
-    struct session_cache *cache = size < SESSION_CACHE_MIN ? NULL : shared_zone_create(size);
-
-    if (!cache)
-        return NULL;
-    cache->chain_count = (size - sizeof(*cache)) / (PER_CHAIN + sizeof(*cache->chains));
-    cache->room = cache->chain_count * PER_CHAIN;
-    cache->chains = (uint64_t *)(void *)(cache + 1);
-    cache->ring = (char *)(cache->chains + cache->chain_count);
-    return cache;
+    return size < SESSION_CACHE_MIN ? NULL : shared_zone_create(size);
 }
 
 struct session_cache *session_cache_share(struct session_cache *cache)
@@ -115,14 +149,20 @@ void session_cache_destroy(struct session_cache *cache)
     shared_zone_destroy(&cache->shared);
 }
 
-/* The link to the entry in its chain, or NULL. */
+/* The link to the entry in its chain, or NULL. A chain longer than all possible entries is a loop. */
 static uint64_t *find_link(struct session_cache *cache, struct str id)
 {
-    uint64_t *link = id_chain(cache, id);
+    uint64_t *link = id_chain(cache, id), most = ring_size(cache) / sizeof(struct record);
 
-    while (*link && !str_equal(id_of(record_at(cache, *link - 1)), id))
+    for (uint64_t i = 0; i <= most; i++) {
+        if (!*link)
+            return NULL;
+        if (str_equal(id_of(record_at(cache, *link - 1)), id))
+            return link;
         link = &record_at(cache, *link - 1)->next;
-    return *link ? link : NULL;
+    }
+    session_cache_clear(cache);
+    return NULL;
 }
 
 static void remove_record(struct session_cache *cache, uint64_t *link)
@@ -141,23 +181,35 @@ static void drop_oldest(struct session_cache *cache)
     uint64_t size = bytes_to_end(cache, cache->tail);
 
     if (size >= sizeof(*oldest)) {
-        size = oldest->size;
-        if (oldest->length)
-            remove_record(cache, find_link(cache, id_of(oldest)));
+        uint64_t *link = oldest->length ? find_link(cache, id_of(oldest)) : NULL;
+
+        size = record_size(cache, oldest);
+        if (size == 0 || (oldest->length && !link)) {
+            session_cache_clear(cache);
+            return;
+        }
+        if (link)
+            remove_record(cache, link);
     }
     cache->tail += size;
 }
 
-/* Evicts until `size` contiguous bytes are free. */
-static void make_room(struct session_cache *cache, uint64_t size)
+/* Evicts until `size` contiguous bytes are free, and returns their position. */
+static uint64_t make_room(struct session_cache *cache, uint64_t size)
 {
-    uint64_t end = bytes_to_end(cache, cache->head), unused = end < size ? end : 0;
+    uint64_t head, end, unused;
 
-    while (u64_sub_sat(cache->head + unused + size, cache->tail) > cache->room)
+    for (;;) { /* eviction may empty the cache, which changes the head */
+        head = __atomic_load_n(&cache->head, __ATOMIC_RELAXED);
+        end = bytes_to_end(cache, head);
+        unused = end < size ? end : 0;
+        if (u64_sub_sat(head + unused + size, cache->tail) <= ring_size(cache))
+            break;
         drop_oldest(cache);
+    }
     if (unused >= sizeof(struct record))
-        *record_at(cache, cache->head) = (struct record){.size = (uint32_t)unused};
-    cache->head += unused;
+        *record_at(cache, head) = (struct record){.size = (uint32_t)unused};
+    return bytes_to_end(cache, head + unused) >= size ? head + unused : 0;
 }
 
 /* Most sessions have the same lifetime: expired ones are the oldest. */
@@ -173,20 +225,20 @@ void session_cache_insert(struct session_cache *cache, struct str id, struct str
                           uint64_t lifetime_ms)
 {
     uint64_t size = (sizeof(struct record) + session.length + 7) / 8 * 8;
-    uint64_t *chain, *before;
+    uint64_t *chain, *before, place;
     struct record *record;
 
     if (id.length == 0 || id.length > SESSION_ID_MAX || session.length == 0 || session.length > LIMIT_TLS_SESSION ||
-        size > cache->room / 8)
+        size > ring_size(cache) / 8)
         return;
     lock_cache(cache);
     before = find_link(cache, id);
     if (before)
         remove_record(cache, before);
     drop_expired(cache, now_ms);
-    make_room(cache, size);
+    place = make_room(cache, size);
     chain = id_chain(cache, id);
-    record = record_at(cache, cache->head);
+    record = record_at(cache, place);
     *record = (struct record){.next = *chain,
                               .until_ms = now_ms + lifetime_ms,
                               .size = (uint32_t)size,
@@ -194,8 +246,8 @@ void session_cache_insert(struct session_cache *cache, struct str id, struct str
                               .id_length = (uint32_t)id.length};
     memcpy(record->id, id.data, id.length);
     memcpy(record->session, session.data, session.length);
-    *chain = cache->head + 1;
-    cache->head += size;
+    *chain = place + 1;
+    cache->head = place + size;
     unlock_cache(cache);
 }
 

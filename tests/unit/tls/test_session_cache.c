@@ -204,7 +204,7 @@ START_TEST(cache_of_the_master_withstands_overwriting)
 }
 END_TEST
 
-enum { LENGTH_FIELD = -8, ID_LENGTH_FIELD = -4 }; /* offsets from the id in a record */
+enum { SIZE_FIELD = -12, LENGTH_FIELD = -8, ID_LENGTH_FIELD = -4 }; /* offsets from the id in a record */
 
 /* Writes a field of the stored record of a session, as a compromised process could. */
 static void forge_field(unsigned number, int field, uint32_t value)
@@ -229,6 +229,53 @@ START_TEST(forged_length_is_not_copied)
     session_cache_remove(cache, id_of(1));
     insert_session(1, 100, 0, 1000);
     ck_assert(session_is_found(1, 100, 0));
+    session_cache_destroy(cache);
+}
+END_TEST
+
+static void fill_and_check(void)
+{
+    for (unsigned number = 1000; number < 2000; number++) {
+        insert_session(number, 20 + number * 37 % 1500, 0, 1000);
+        ck_assert(session_is_found(number, 20 + number * 37 % 1500, 0));
+        ck_assert_uint_le(session_cache_get(cache, id_of(number - 2), 0, into), LIMIT_TLS_SESSION);
+    }
+}
+
+/* Forged fields lose sessions, no more: eviction ends, and later sessions are stored and found. */
+START_TEST(forged_fields_lose_sessions_only)
+{
+    static const uint32_t values[] = {0, 1, 8, 64, SESSION_CACHE_MIN, 0x7fffffff, UINT32_MAX};
+    static const int fields[] = {SIZE_FIELD, LENGTH_FIELD, ID_LENGTH_FIELD};
+
+    for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
+        open_cache(SESSION_CACHE_MIN);
+        for (unsigned number = 1; number <= 20; number++)
+            insert_session(number, 100, 0, 1000);
+        for (unsigned number = 1; number <= 20; number += 5)
+            forge_field(number, fields[i], values[_i]);
+        fill_and_check();
+        session_cache_destroy(cache);
+    }
+}
+END_TEST
+
+/* Every number after the header of the zone has the same value: chains point to themselves, or out of the cache. */
+START_TEST(overwritten_cache_recovers)
+{
+    static const uint64_t values[] = {1, 7, 8, 9, 64, 1000, SESSION_CACHE_MIN, 0x7ffffffffffffff8, UINT64_MAX - 7,
+                                      UINT64_MAX};
+    uint64_t *from, *to;
+
+    open_cache(SESSION_CACHE_MIN);
+    insert_session(1, 100, 0, 1000);
+    from = (uint64_t *)(void *)((struct shared_zone *)cache + 1);
+    to = (uint64_t *)(void *)((char *)cache + SESSION_CACHE_MIN);
+    while (from < to)
+        *from++ = values[_i];
+    ck_assert_uint_eq(session_cache_get(cache, id_of(1), 0, into), 0);
+    session_cache_remove(cache, id_of(1));
+    fill_and_check();
     session_cache_destroy(cache);
 }
 END_TEST
@@ -271,6 +318,8 @@ int main(void)
     tcase_add_test(cases, sessions_are_shared_by_all_processes);
     tcase_add_test(cases, cache_of_the_master_withstands_overwriting);
     tcase_add_loop_test(cases, forged_length_is_not_copied, 0, 4);
+    tcase_add_loop_test(cases, forged_fields_lose_sessions_only, 0, 7);
+    tcase_add_loop_test(cases, overwritten_cache_recovers, 0, 10);
     tcase_add_test(cases, caches_survive_a_reload);
     suite_add_tcase(suite, cases);
     runner = srunner_create(suite);
