@@ -153,7 +153,8 @@ void cache_zone_evict_file(struct cache_zone *zone, struct node *node, struct ca
 {
     if (node->sequence == 0)
         return;
-    victims->ids[victims->count++] = (struct cache_id){node->hash, node->sequence};
+    if (victims->count < CACHE_VICTIMS) /* more only if a compromised process changes the zone meanwhile */
+        victims->ids[victims->count++] = (struct cache_id){node->hash, node->sequence};
     zone->totals.files--;
     zone->totals.bytes = u64_sub_sat(zone->totals.bytes, node->size);
     __atomic_store_n(&node->sequence, 0, __ATOMIC_RELEASE);

@@ -41,22 +41,30 @@ static void lock_names(struct resolved_names *names)
 static struct resolved_name *find_name(struct resolved_names *names, struct str key)
 {
     for (size_t i = 0; i < LIMIT_RESOLVED_NAMES; i++) {
-        if (str_equal(str_from(names->names[i].key), key))
+        const char *stored = names->names[i].key;
+
+        if (str_equal(str_of(stored, strnlen(stored, LIMIT_RESOLVED_KEY)), key))
             return &names->names[i];
     }
     return NULL;
 }
 
-/* Validates an entry written by another process: the address count must fit. */
-static bool is_valid_name(const struct resolved_name *name)
+/*
+ * Copies the addresses of an entry. A compromised process can write to it at any time: the count is read once, and the
+ * copy is validated. Returns the number of addresses; 0: the entry is not valid.
+ */
+static size_t copy_addresses(const struct resolved_name *name, struct resolver_address out[LIMIT_UPSTREAM_ADDRESSES])
 {
-    if (name->count > LIMIT_UPSTREAM_ADDRESSES)
-        return false;
-    for (size_t i = 0; i < name->count; i++) {
-        if (name->addresses[i].length > sizeof(name->addresses[i].socket))
-            return false;
+    size_t count = __atomic_load_n(&name->count, __ATOMIC_RELAXED);
+
+    if (count > LIMIT_UPSTREAM_ADDRESSES)
+        return 0;
+    memcpy(out, name->addresses, count * sizeof(*out));
+    for (size_t i = 0; i < count; i++) {
+        if (out[i].length > sizeof(out[i].socket))
+            return 0;
     }
-    return true;
+    return count;
 }
 
 static struct resolved_name *find_oldest(struct resolved_names *names)
@@ -99,10 +107,8 @@ size_t resolved_names_load(struct resolved_names *names, struct str key,
         return 0;
     lock_names(names);
     name = find_name(names, key);
-    if (name && is_valid_name(name)) {
-        count = name->count;
-        memcpy(out, name->addresses, count * sizeof(*out));
-    }
+    if (name)
+        count = copy_addresses(name, out);
     shared_zone_unlock(&names->shared);
     return count;
 }

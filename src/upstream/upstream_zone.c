@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 
 /* One worker's part of one entry. Written by that worker, or by the master after the worker died. */
@@ -86,8 +87,9 @@ static int find_slot(struct upstream_zone *zone, const struct upstream_claim *pe
 
     for (int i = 0; i < LIMIT_UPSTREAM_PEERS; i++) {
         const struct upstream_shared *state = &zone->table->states[i];
+        struct str name = str_of(state->name, strnlen(state->name, sizeof(state->name)));
 
-        if (state->name[0] && state->key == peer->key && str_equal(str_from(state->name), peer->name))
+        if (state->key == peer->key && !str_empty(name) && str_equal(name, peer->name))
             return i;
         if (state->holders > 0)
             continue;
@@ -107,7 +109,7 @@ static void reset_state(struct upstream_shared *state, const struct upstream_cla
     *state = (struct upstream_shared){.key = peer->key};
     snprintf(state->group, sizeof(state->group), STR_FMT, STR_ARG(peer->group));
     snprintf(state->name, sizeof(state->name), STR_FMT, STR_ARG(peer->name));
-    if (before.key != state->key || strcmp(before.name, state->name) != 0)
+    if (before.key != state->key || strncmp(before.name, state->name, sizeof(before.name)) != 0)
         return;
     state->mode = before.mode;
     state->weight = before.weight;

@@ -1,5 +1,6 @@
 /* Addresses of names in shared memory, and the delay before a failed name is resolved again. */
 #include "upstream/resolved_names.h"
+#include "base/shared_zone.h"
 #include "upstream/upstream_group.h"
 
 #include "../http/suite.h"
@@ -129,6 +130,36 @@ START_TEST(oversize_address_is_left_out)
 }
 END_TEST
 
+/* The memory of the stored key, which a compromised process can write. */
+static char *stored_key(const char *key)
+{
+    struct str memory = str_of((const char *)names, shared_zone_size((struct shared_zone *)names));
+    ssize_t offset = str_search(memory, str_from(key));
+
+    ck_assert_int_ge(offset, 0);
+    return (char *)names + offset;
+}
+
+START_TEST(forged_entries_are_not_used)
+{
+    static const size_t counts[] = {LIMIT_UPSTREAM_ADDRESSES + 1, SIZE_MAX / sizeof(struct resolver_address), SIZE_MAX};
+
+    names = resolved_names_create();
+    store("a.test:80", 1, 2);
+    for (size_t i = 0; i < COUNT(counts); i++) {
+        memcpy(stored_key("a.test:80") + LIMIT_RESOLVED_KEY + sizeof(uint64_t), &counts[i], sizeof(counts[i]));
+        ck_assert_uint_eq(resolved_names_load(names, STR("a.test:80"), found), 0);
+    }
+    store("a.test:80", 1, 2);
+    ck_assert_uint_eq(resolved_names_load(names, STR("a.test:80"), found), 2);
+    memset(stored_key("a.test:80"), 'a', LIMIT_RESOLVED_KEY);
+    ck_assert_uint_eq(resolved_names_load(names, STR("a.test:80"), found), 0);
+    store("b.test:80", 3, 1);
+    ck_assert_uint_eq(first_of("b.test:80"), 3);
+    resolved_names_destroy(names);
+}
+END_TEST
+
 START_TEST(retry_delay_grows)
 {
     ck_assert_uint_eq(upstream_resolve_retry_ms(1, 0), 1000);
@@ -147,7 +178,7 @@ int main(void)
 {
     const TTest *const tests[] = {
         latest_answer_is_found, failure_stores_nothing, names_and_addresses_are_limited, other_processes_see_names,
-        oversize_address_is_left_out, retry_delay_grows,
+        oversize_address_is_left_out, forged_entries_are_not_used, retry_delay_grows,
     };
 
     return suite_run("resolved_names", tests, COUNT(tests));
