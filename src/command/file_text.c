@@ -4,12 +4,12 @@
 #include "command/file_text.h"
 
 #include "base/limits.h"
+#include "base/memory_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -49,7 +49,7 @@ int file_text_write(int fd, struct str text)
 /* Copies a text into a memory file, which diff(1) reads. Returns a descriptor or -errno. */
 static int create_memory_file(struct str text)
 {
-    int fd = memfd_create("sluice-diff", 0);
+    int fd = memory_file_create("sluice-diff", 0);
     int error = fd < 0 ? -errno : file_text_write(fd, text);
 
     if (fd >= 0 && error < 0)

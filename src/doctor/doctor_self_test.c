@@ -5,6 +5,7 @@
 #include "doctor/doctor.h"
 
 #include "base/limits.h"
+#include "base/memory_file.h"
 #include "doctor/doctor_client.h"
 #include "io/listener.h"
 #include "tls/tls_context.h"
@@ -69,7 +70,7 @@ static void record_log_line(void *owner, enum log_level level, struct str line)
 static int make_file(void)
 {
     unsigned char part[16384];
-    int fd = memfd_create("sluice-doctor", MFD_CLOEXEC);
+    int fd = memory_file_create("sluice-doctor", MFD_CLOEXEC);
 
     for (uint64_t at = 0; fd >= 0 && at < SELF_TEST_BYTES; at += sizeof(part)) {
         for (size_t i = 0; i < sizeof(part); i++)

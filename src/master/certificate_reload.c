@@ -4,6 +4,7 @@
 #include "master/certificate_reload.h"
 
 #include "base/limits.h"
+#include "base/memory_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -69,20 +70,9 @@ static int write_all(int fd, const char *bytes, size_t length)
     return 0;
 }
 
-/* MFD_NOEXEC_SEAL, undefined in headers before Linux 6.3. With vm.memfd_noexec=2 only such memory can be created. */
-enum { MEMFD_NOEXEC_SEAL = 8 };
-
-static int make_memory(void)
-{
-    static const char name[] = "sluice-tls-files";
-    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MEMFD_NOEXEC_SEAL);
-
-    return fd < 0 && errno == EINVAL ? memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING) : fd;
-}
-
 int certificate_reload_pack(const struct tls_files *files)
 {
-    int fd = make_memory();
+    int fd = memory_file_create("sluice-tls-files", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     int error = fd < 0 ? -errno : write_all(fd, files->bytes, files->length);
 
     if (error == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)

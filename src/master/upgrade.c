@@ -5,6 +5,7 @@
 #include "master/upgrade.h"
 
 #include "base/limits.h"
+#include "base/memory_file.h"
 #include "master/master_state.h"
 
 #include <errno.h>
@@ -44,7 +45,7 @@ static int make_state(const struct master *master)
     struct upgrade_state state = {.size = sizeof(state),
                                   .tickets_generated_ms = master->tickets_generated_ms,
                                   .tickets = master->shared->tickets};
-    int fd = memfd_create("upgrade", MFD_CLOEXEC);
+    int fd = memory_file_create("upgrade", MFD_CLOEXEC);
     int result = fd < 0 ? -errno : fd;
 
     if (fd >= 0 && write(fd, &state, sizeof(state)) != (ssize_t)sizeof(state)) {

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "base/memory_file.h"
 #include "tls/aead_choice.h"
 #include "tls/ktls_device.h"
 #include "tls/tcp_pair.h"
@@ -193,7 +194,7 @@ static void measure_ciphers(struct measurement *measurement, const struct ktls_s
 static int make_file(void)
 {
     static const char bytes[4096] = "a page";
-    int file = memfd_create("ktls_measure", MFD_CLOEXEC);
+    int file = memory_file_create("ktls_measure", MFD_CLOEXEC);
 
     for (uint32_t length = 0; file >= 0 && length < ktls_sizes[KTLS_SIZES - 1]; length += sizeof(bytes)) {
         if (write(file, bytes, sizeof(bytes)) != sizeof(bytes)) {
