@@ -36,6 +36,8 @@ static void append_cell(struct report *report, struct str text)
 
         if (c < 32 || c == 127)
             report->out.data[i] = '?';
+        else if (i > start && c >= 0x80 && c < 0xa0 && (unsigned char)report->out.data[i - 1] == 0xc2)
+            memset(report->out.data + i - 1, '?', 2); /* U+0080 to U+009F: CSI and others */
     }
 }
 

@@ -54,6 +54,22 @@ START_TEST(table_has_no_control_characters_in_fields)
 }
 END_TEST
 
+/* U+0080, CSI and U+009F are replaced; U+00A0, U+00DF and the bytes of longer characters are not. */
+START_TEST(table_has_no_c1_control_characters)
+{
+    static const char *const one[] = {"name", NULL};
+    struct report report = {.table = true};
+
+    report_begin(&report, "things", one);
+    report_row(&report);
+    report_text(&report, STR("\xc2\x80 \xc2\x9b" "31m \xc2\x9f \xc2\xa0 \xc3\x9f \xe2\x80\x9f \xc2"));
+    report_row(&report);
+    report_text(&report, STR("\x9b" "1m"));
+    report_end(&report);
+    assert_written(&report, "name\n?? ??31m ?? \xc2\xa0 \xc3\x9f \xe2\x80\x9f \xc2\n\x9b" "1m\n");
+}
+END_TEST
+
 START_TEST(lists_may_be_empty)
 {
     struct report json = {.table = false};
@@ -119,6 +135,7 @@ END_TEST
 int main(void)
 {
     return run_tests("report", (const TTest *const[]){
-            json_is_escaped, table_has_no_control_characters_in_fields, lists_may_be_empty,
+            json_is_escaped, table_has_no_control_characters_in_fields,
+            table_has_no_c1_control_characters, lists_may_be_empty,
             incomplete_lists_have_notes, years_are_bounded, size_is_bounded, NULL});
 }
