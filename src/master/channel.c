@@ -31,12 +31,13 @@ union control {
     char bytes[CMSG_SPACE(4 * sizeof(int))];
 };
 
-/* SO_PASSRIGHTS, undefined in headers before Linux 6.16. */
+/* SO_PASSRIGHTS of asm-generic/socket.h, undefined in headers before Linux 6.16. */
 enum { PASS_RIGHTS = 83 };
 
 void channel_refuse_descriptors(int fd)
 {
-    (void)setsockopt(fd, SOL_SOCKET, PASS_RIGHTS, &(int){0}, sizeof(int));
+    if (SOL_SOCKET == 1) /* alpha, mips, parisc and sparc have another value, and other numbers of all options */
+        (void)setsockopt(fd, SOL_SOCKET, PASS_RIGHTS, &(int){0}, sizeof(int));
 }
 
 int channel_open(int *out_master, int *out_worker)
