@@ -190,9 +190,8 @@ def test_control_characters_are_escaped(hostile):
 
 def test_silent_server_times_out(hostile):
     hostile.scripts['/silent'] = lambda peer: time.sleep(60)
-    begin = time.monotonic()
     ran = top(f'http://127.0.0.1:{hostile.port}/silent', '--once', '--json')
-    assert ran.returncode == 1 and 'Connection timed out' in ran.stderr and 4 < time.monotonic() - begin < 50 * PATIENCE
+    assert ran.returncode == 1 and ran.stdout == '' and 'Connection timed out' in ran.stderr
 
 
 def test_unreachable_server_is_an_error():
