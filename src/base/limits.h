@@ -234,6 +234,7 @@
 /* acme */
 #define LIMIT_ACME_NAMES            100             /* of one certificate: the limit of public authorities */
 #define LIMIT_ACME_NAME             253             /* bytes of a DNS name */
+#define LIMIT_ACME_FIRST_NAME       244             /* bytes of the first name: NAME_MAX without the suffix ".issuer.crt" of lego */
 #define LIMIT_ACME_TOKEN            128             /* bytes of a token; authorities use 43 */
 #define LIMIT_ACME_AUTHORIZATION    256             /* bytes of a key authorization: token, dot, thumbprint (43) */
 #define LIMIT_ACME_URL              1024            /* bytes of the URL of an authority */

@@ -46,6 +46,16 @@ static struct str name_hint(const struct acme_settings *settings, struct str nam
     return by_dns && acme_address_valid(name) ? STR("an address needs the challenge http-01 or tls-alpn-01") : STR("");
 }
 
+/* The files of a certificate are named after its first name. */
+static struct str first_name_hint(const struct acme_settings *settings, struct str name)
+{
+    struct str hint = name_hint(settings, name);
+
+    return !str_empty(hint) || name.length <= LIMIT_ACME_FIRST_NAME
+               ? hint
+               : STR("its files cannot have the name: list one of at most 244 bytes first");
+}
+
 static bool names_valid(struct load *load, const struct loaded_server *loaded)
 {
     const struct conf_words *names = &loaded->server->names;
@@ -58,7 +68,8 @@ static bool names_valid(struct load *load, const struct loaded_server *loaded)
         return false;
     }
     for (size_t i = 0; i < names->count; i++) {
-        struct str hint = name_hint(&loaded->ssl->acme, names->items[i]);
+        struct str hint = i == 0 ? first_name_hint(&loaded->ssl->acme, names->items[i])
+                                 : name_hint(&loaded->ssl->acme, names->items[i]);
 
         if (str_empty(hint))
             continue;
