@@ -27,7 +27,7 @@ struct otel_conf {
         int on;
     } sampling;
     struct otel_exporter {
-        struct str endpoint;
+        struct str endpoint, trusted;
         uint64_t interval_ms, batch_size, batch_count;
     } exporter;
     struct str service_name;

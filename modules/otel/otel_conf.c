@@ -74,8 +74,13 @@ static const struct directive exporter_children[] = {
     {.name = "endpoint",
      .type = DIRECTIVE_TEXT,
      .offset = AT(exporter.endpoint),
-     .help = "URL of the collector: http://HOST[:PORT][/PATH], by default with port 4318 and path /v1/traces. TLS is "
-             "not supported: name a collector on this machine or in a trusted network, which forwards over TLS."},
+     .help = "URL of the collector: http://HOST[:PORT][/PATH] or https://HOST[:PORT][/PATH], by default with port 4318 "
+             "or 443, and path /v1/traces. With https, the certificate of the collector and its name are verified."},
+    {.name = "trusted_certificate",
+     .type = DIRECTIVE_PATH,
+     .offset = AT(exporter.trusted),
+     .help = "PEM file of the authorities that may certify an https collector (default: those of the system). The file "
+             "is read when the configuration is loaded."},
     {.name = "interval",
      .type = DIRECTIVE_DURATION,
      .offset = AT(exporter.interval_ms),
@@ -132,10 +137,10 @@ const struct directive otel_directives[] = {
      .offset = 0,
      .children = exporter_children,
      .example = "otel_exporter: {endpoint: \"http://127.0.0.1:4318\"}",
-     .help = "Exports the spans of sampled requests by OTLP/HTTP in protobuf. A process of its own sends them in "
-             "batches, and repeats a batch after 429, 502, 503, 504 and failed connections; a request never waits "
-             "for it. When the collector is down for longer, spans are dropped: the status page and the error log show "
-             "how many."},
+     .help = "Exports the spans of sampled requests by OTLP/HTTP in protobuf, with https over TLS. A process of its "
+             "own sends them in batches, and repeats a batch after 429, 502, 503, 504 and failed connections; a "
+             "request never waits for it. When the collector is down for longer, spans are dropped: the status page "
+             "and the error log show how many."},
     {.name = "otel_service_name",
      .scopes = SCOPE_HTTP,
      .type = DIRECTIVE_TEXT,
@@ -182,24 +187,40 @@ static int report(struct conf_reader *reader, const struct conf_node *at, const 
     return -EINVAL;
 }
 
+/* Loads the authorities while the configuration is loaded: the exporter may lack the right to read their file. */
+static int check_tls(const struct otel_exporter *exporter, struct conf_reader *reader, const struct conf_node *at)
+{
+    const struct conf_node *node = conf_map_get(at, STR("otel_exporter"));
+    const struct conf_node *trusted = node ? conf_map_get(node, STR("trusted_certificate")) : NULL;
+    char error[256];
+
+    if (!reader->otlp->endpoint.tls && trusted)
+        return report(reader, node, "trusted_certificate", STR("endpoint: \"https://HOST\""),
+                      "the endpoint is not https, and TLS is not used");
+    if (!reader->otlp->endpoint.tls)
+        return 0;
+    if (otlp_tls_context_open(reader->otlp, exporter->trusted, error, sizeof(error)) == 0)
+        return 0;
+    if (!trusted)
+        return report(reader, at, "otel_exporter", STR(""), error);
+    conf_error(reader->errors, trusted->mark, STR("a PEM file of certificates"),
+               "\"" STR_FMT "\" cannot be read as trusted certificates: %s", STR_ARG(exporter->trusted), error);
+    return -EINVAL;
+}
+
 static int check_exporter(const struct otel_exporter *exporter, struct conf_reader *reader, const struct conf_node *at)
 {
     struct otlp_endpoint *endpoint = &reader->otlp->endpoint;
-    int error = otlp_endpoint_parse(exporter->endpoint, endpoint);
 
-    if (error == -EPROTONOSUPPORT)
-        return report(reader, at, "otel_exporter",
-                      STR("use http:// to a collector on this machine, which forwards over TLS"),
-                      "TLS to the endpoint is not supported");
-    if (error < 0)
-        return report(reader, at, "otel_exporter", ENDPOINT_HINT, "endpoint is the http:// URL of a collector");
+    if (otlp_endpoint_parse(exporter->endpoint, endpoint) < 0)
+        return report(reader, at, "otel_exporter", ENDPOINT_HINT, "endpoint is the URL of a collector");
     if (exporter->batch_size * exporter->batch_count > LIMIT_OTLP_QUEUE)
         return report(reader, at, "otel_exporter", STR("reduce batch_size or batch_count"),
                       "batch_size times batch_count is at most 65536");
     reader->otlp->interval_ms = exporter->interval_ms;
     reader->otlp->batch_size = exporter->batch_size;
     reader->otlp->batch_count = exporter->batch_count;
-    return 0;
+    return check_tls(exporter, reader, at);
 }
 
 static int set_resource(const struct otel_conf *own, struct conf_reader *reader, const struct conf_node *at)

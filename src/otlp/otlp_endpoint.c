@@ -52,20 +52,21 @@ int otlp_endpoint_parse(struct str text, struct otlp_endpoint *out_endpoint)
     struct str rest = text;
     ssize_t slash;
 
-    if (str_starts(text, STR("https://")))
-        return -EPROTONOSUPPORT;
-    if (str_starts(text, STR("http://")))
+    endpoint.tls = str_starts(text, STR("https://"));
+    if (endpoint.tls)
+        rest = str_skip(text, 8);
+    else if (str_starts(text, STR("http://")))
         rest = str_skip(text, 7);
     slash = str_find(rest, '/');
     endpoint.authority = slash < 0 ? rest : str_slice(rest, 0, (size_t)slash);
     endpoint.path = slash < 0 ? STR("") : str_skip(rest, (size_t)slash);
     if (text.length > LIMIT_OTLP_URL || !split_authority(endpoint.authority, &endpoint.host, &endpoint.port) ||
-        !is_path(endpoint.path))
+        !is_path(endpoint.path) || (endpoint.tls && endpoint.host.length > LIMIT_SERVER_NAME))
         return -EINVAL;
     if (endpoint.path.length <= 1)
         endpoint.path = STR("/v1/traces");
     if (str_empty(endpoint.port))
-        endpoint.port = STR("4318");
+        endpoint.port = endpoint.tls ? STR("443") : STR("4318");
     *out_endpoint = endpoint;
     return 0;
 }

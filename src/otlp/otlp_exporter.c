@@ -7,6 +7,7 @@
 #include "build_options.h"
 #include "otlp/otlp_encode.h"
 #include "otlp/otlp_send.h"
+#include "otlp/otlp_socket.h"
 #include "otlp/span_ring.h"
 
 #include <errno.h>
@@ -103,9 +104,10 @@ static int take_batch(struct exporter *exporter)
 /* Returns true if the batch is done, accepted or not; false: it may be sent again. */
 static bool try_batch(struct exporter *exporter, uint64_t *out_retry_after_ms)
 {
-    const struct otlp_endpoint *endpoint = &exporter->settings->otlp->endpoint;
+    const struct otlp *otlp = exporter->settings->otlp;
     struct otlp_response response = {0};
-    int error = otlp_send(&exporter->events, endpoint, buffer_str(&exporter->message.out), &response);
+    const char *fault;
+    int error = otlp_send(&exporter->events, otlp, buffer_str(&exporter->message.out), &response, &fault);
     uint64_t rejected = response.rejected < exporter->batch ? response.rejected : exporter->batch;
 
     *out_retry_after_ms = response.retry_after_ms;
@@ -116,12 +118,14 @@ static bool try_batch(struct exporter *exporter, uint64_t *out_retry_after_ms)
         exporter->batch = rejected;
         return true;
     }
-    if (error < 0)
+    if (error < 0 && fault)
+        snprintf(exporter->cause, sizeof(exporter->cause), "TLS: %s", fault);
+    else if (error < 0)
         snprintf(exporter->cause, sizeof(exporter->cause), "%d: %s", -error, strerror(-error));
     else
         snprintf(exporter->cause, sizeof(exporter->cause), "the collector responded with status %d", response.status);
-    log_write(exporter->settings->log, LOG_INFO, "otlp: sending to " STR_FMT " failed (%s)", STR_ARG(endpoint->url),
-              exporter->cause);
+    log_write(exporter->settings->log, LOG_INFO, "otlp: sending to " STR_FMT " failed (%s)",
+              STR_ARG(otlp->endpoint.url), exporter->cause);
     return error == 0 && !otlp_status_is_retryable(response.status);
 }
 

@@ -1,5 +1,5 @@
 /*
- * Sends one batch to the collector by HTTP/1.1, on a connection of its own. Waits, for a limited time: only the exporter
+ * Sends one batch to the collector by HTTP/1.1, plain or over TLS, on a connection of its own. Waits, for a limited time: only the exporter
  * calls it, which is a process of its own.
  */
 #ifndef OTLP_OTLP_SEND_H
@@ -8,23 +8,13 @@
 #include "otlp/otlp.h"
 #include "otlp/otlp_response.h"
 
-/* The end of the exporter: the master closes its end of the channel, or has exited. */
-struct otlp_events {
-    int channel_fd;                 /* -1 once it is closed */
-    bool ending;
-    uint64_t end_ms;                /* if ending: no wait is longer (monotonic) */
-};
+struct otlp_events;                 /* otlp/otlp_socket.h */
 
 /*
- * Waits until the descriptor (-1: none) has one of the poll(2) events. False: `deadline_ms` is reached, which is
- * shortened when the exporter begins to end; or `until_ending`, and it ends.
+ * Sends a request with this body. 0: *out_response is set; or -errno: there was no response. *out_fault is the reason
+ * of a failure of TLS, a constant text, or NULL: the error number states it.
  */
-bool otlp_wait(struct otlp_events *events, int fd, short wanted, uint64_t deadline_ms, bool until_ending);
-/* The monotonic time in milliseconds. */
-uint64_t otlp_now_ms(void);
-
-/* Sends a request with this body. 0: *out_response is set; or -errno: there was no response. */
-MUST_CHECK int otlp_send(struct otlp_events *events, const struct otlp_endpoint *endpoint, struct str body,
-                         struct otlp_response *out_response);
+MUST_CHECK int otlp_send(struct otlp_events *events, const struct otlp *otlp, struct str body,
+                         struct otlp_response *out_response, const char **out_fault);
 
 #endif

@@ -257,6 +257,7 @@ void configuration_destroy(struct configuration *configuration)
     for (struct media_table *media = configuration->media_tables; media; media = media->next)
         table_finish(&media->table);
     acme_zone_close(configuration->acme.zone);
+    otlp_tls_context_close(&configuration->otlp);
     upstreams_finish(&configuration->upstreams);
     captures_finish(&configuration->user_variables);
     captures_finish(&configuration->stream_user_variables);

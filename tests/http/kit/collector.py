@@ -1,5 +1,6 @@
 """A collector of spans by OTLP/HTTP, which decodes requests with the classes of opentelemetry-proto."""
 import http.server
+import ssl
 import threading
 
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
@@ -21,12 +22,14 @@ def value_of(value):
 
 
 class Collector:
-    """Listens on 127.0.0.1. `statuses` are those of the next responses, then 200; while `open` is not set, responses are delayed."""
+    """Listens on 127.0.0.1, with `certificate` (the paths of certificate and key) over TLS. `statuses` are those of the next responses,
+    then 200; while `open` is not set, responses are delayed."""
 
-    def __init__(self, port=0):
+    def __init__(self, port=0, certificate=None):
         collector = self
         self.batches, self.requests, self.resources, self.faults = [], [], [], []
         self.statuses, self.rejected = [], 0
+        self.names = []             # of SNI
         self.open = threading.Event()
         self.open.set()
 
@@ -46,6 +49,11 @@ class Collector:
                 pass                # the exporter was killed
 
         self.listener = Listener(('127.0.0.1', port), Handler)
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*certificate)
+            context.sni_callback = lambda _, name, __: self.names.append(name)
+            self.listener.socket = context.wrap_socket(self.listener.socket, server_side=True, do_handshake_on_connect=False)
         self.port = self.listener.server_address[1]
         self.thread = threading.Thread(target=self.listener.serve_forever, daemon=True)
         self.thread.start()
