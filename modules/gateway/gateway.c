@@ -206,6 +206,8 @@ enum outcome gateway_handler(struct exchange *x, const struct gateway_conf *own)
 
     if (!p)
         return exchange_error_response(x, 500);
+    if (p->detached)
+        return OUTCOME_PENDING;
     if (p->cached)
         p->cache->end(p);
     *p = (struct gateway_request){.x = x,

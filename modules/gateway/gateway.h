@@ -166,6 +166,8 @@ struct gateway_request {
     struct slice_request *slice_request; /* the response is assembled from slices; NULL: it is not */
     struct cache_update update;     /* for a subrequest that updates an entry in the background */
     enum gateway_for_head for_head;
+    bool not_modified;              /* the response is a 304 by the client's conditions: the body is stored and not sent */
+    bool detached;                  /* gateway_detach: `x` is the subrequest */
     struct gateway_attempt *attempts, *attempt; /* all, and the newest */
     enum gateway_stage stage;
     struct gateway_upstream upstream;

@@ -38,6 +38,10 @@ struct gateway_fill {
     bool (*delays_body)(const struct gateway_request *p);
     /* True if the head is delayed until the response is stored; the exchange is resumed afterwards. */
     bool (*delays_head)(struct gateway_request *p);
+    /* True if the response is being stored, and the client has it by its If-None-Match or If-Modified-Since. */
+    bool (*is_not_modified)(const struct gateway_request *p);
+    /* Continues as a background update. Returns a cache state for `rest` with the same status; NULL: out of memory. */
+    struct gateway_cached *(*detach)(struct gateway_request *p, struct gateway_request *rest);
 };
 
 struct gateway_cache {
@@ -145,7 +149,7 @@ enum cached_status {
 struct gateway_cached {
     enum cached_status status;
     bool combined;                  /* the response is a stored span and the received body: see combined_fields */
-    bool background;                /* a background update: the body is stored and not sent */
+    bool background;                /* a background update, or gateway_detach: the body is stored and not sent */
     struct cache_fill *fill;        /* owned; NULL: not storing */
 };
 

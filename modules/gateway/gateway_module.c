@@ -4,6 +4,7 @@
 #include "gateway.h"
 
 #include "buffered_body.h"
+#include "connection.h"
 #include "gateway_variables.h"
 
 #include <stddef.h>
@@ -14,6 +15,8 @@ static void gateway_finish(struct exchange *x, const void *conf)
 
     if (!p)
         return;
+    if (p->detached)
+        gateway_discard(p); /* the handler has not run: gateway_cancel was not called */
     if (p->cache)
         p->cache->finish(p);
     buffer_finish(&p->incoming.input); /* the response was another one */

@@ -152,11 +152,67 @@ static int apply_range(struct gateway_request *p, bool combined)
     return p->conf->force_ranges || p->cached ? gateway_apply_range(p) : 0;
 }
 
-static bool head_received(struct gateway_request *p)
+/* Sets the fields of x->response. 0 or -ENOMEM. */
+static int set_response_fields(struct gateway_request *p, const struct headers *from)
+{
+    struct headers *fields = &p->x->response.headers;
+
+    fields->count = 0;
+    if (gateway_pass_fields(p, from, &p->x->arena, fields) < 0 || detect_event_stream(p) < 0 ||
+        gateway_set_charset(p, &p->reply.headers, fields) < 0 || gateway_rewrite_head(p) < 0 ||
+        set_sticky_cookie(p) < 0)
+        return -ENOMEM;
+    return 0;
+}
+
+static void set_response_body(struct gateway_request *p, int status)
 {
     struct response *response = &p->x->response;
-    const struct headers *combined;
-    int result, status = p->reply.status;
+
+    if (gateway_wants_spool(p))
+        p->incoming.transfer = TRANSFER_SPOOLED;
+    response->status = status;
+    response->reason.status = p->reply.status;
+    response->reason.text = p->reply.reason;
+    response->body = &p->incoming.body;
+    p->incoming.body.length = p->reply.content_length;
+    if (p->sent.method == METHOD_HEAD &&
+        p->x->request.method != METHOD_HEAD) /* proxy_method: HEAD has no body, regardless of Content-Length */
+        p->incoming.body.length = 0;
+}
+
+static int begin_rate_limit(struct gateway_request *p)
+{
+    return p->conf->limit_rate ? gateway_rate_limit_begin(p, gateway_read) : 0;
+}
+
+/* Passes the response on. */
+static bool respond(struct gateway_request *p)
+{
+    const struct headers *combined = NULL;
+    int status = p->reply.status;
+
+    if (p->cached && p->cached->combined)
+        combined = p->cache->combined_fields(p, &status);
+    if (set_response_fields(p, combined ? combined : &p->reply.headers) < 0)
+        return no_memory(p);
+    if (p->cached && p->cache->fill->is_not_modified(p) && gateway_respond_not_modified(p))
+        return begin_rate_limit(p) == 0 || no_memory(p);
+    set_response_body(p, status);
+    if (begin_rate_limit(p) < 0 || apply_range(p, combined) < 0)
+        return no_memory(p);
+    if (p->stage != GATEWAY_DONE) /* GATEWAY_DONE: the requested range is not satisfiable */
+        p->stage = GATEWAY_RESPONDING;
+    if (p->kind == RESPONSE_TUNNEL)
+        gateway_send_tunnel(p);
+    if (!p->cached || !p->cache->fill->delays_head(p))
+        exchange_resume(p->x, OUTCOME_RESPONDED);
+    return p->stage == GATEWAY_RESPONDING && p->kind != RESPONSE_UPGRADED;
+}
+
+static bool head_received(struct gateway_request *p)
+{
+    int result;
 
     p->attempt->status = p->reply.status;
     p->attempt->header_us = u64_sub_sat(exchange_clock(p->x)->monotonic_us, p->attempt->begun_us);
@@ -181,33 +237,7 @@ static bool head_received(struct gateway_request *p)
         return no_memory(p);
     if (result > 0 || (p->cached && p->cached->background))
         return without_body(p);
-    combined = p->cached && p->cached->combined ? p->cache->combined_fields(p, &status) : NULL;
-    response->headers.count = 0;
-    if (gateway_pass_fields(p, combined ? combined : &p->reply.headers, &p->x->arena, &response->headers) < 0 ||
-        detect_event_stream(p) < 0 ||
-        gateway_set_charset(p, &p->reply.headers, &response->headers) < 0 ||
-        gateway_rewrite_head(p) < 0 ||
-        set_sticky_cookie(p) < 0)
-        return no_memory(p);
-    if (gateway_wants_spool(p))
-        p->incoming.transfer = TRANSFER_SPOOLED;
-    response->status = status;
-    response->reason.status = p->reply.status;
-    response->reason.text = p->reply.reason;
-    response->body = &p->incoming.body;
-    p->incoming.body.length = p->reply.content_length;
-    if (p->sent.method == METHOD_HEAD &&
-        p->x->request.method != METHOD_HEAD) /* proxy_method: HEAD has no body, regardless of Content-Length */
-        p->incoming.body.length = 0;
-    if ((p->conf->limit_rate && gateway_rate_limit_begin(p, gateway_read) < 0) || apply_range(p, combined) < 0)
-        return no_memory(p);
-    if (p->stage != GATEWAY_DONE) /* GATEWAY_DONE: the requested range is not satisfiable */
-        p->stage = GATEWAY_RESPONDING;
-    if (p->kind == RESPONSE_TUNNEL)
-        gateway_send_tunnel(p);
-    if (!p->cached || !p->cache->fill->delays_head(p))
-        exchange_resume(p->x, OUTCOME_RESPONDED);
-    return p->stage == GATEWAY_RESPONDING && p->kind != RESPONSE_UPGRADED;
+    return respond(p);
 }
 
 /* If the body is not stored, at most LIMIT_SUBREQUEST_REST bytes are read, so that the connection can be reused. */
@@ -225,7 +255,7 @@ static bool part_received(struct gateway_request *p, struct str part)
         p->cache->fill->put(p, part);
     if (p->cached && p->cached->background)
         return may_continue_update(p);
-    if (p->for_head == FOR_HEAD_FETCHES && p->cached && p->cached->fill) /* no client reads it */
+    if ((p->for_head == FOR_HEAD_FETCHES || p->not_modified) && p->cached && p->cached->fill) /* no client reads it */
         return true;
     if (p->incoming.transfer == TRANSFER_SPOOLED) {
         if (gateway_spool_append(p, part) < 0)

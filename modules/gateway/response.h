@@ -26,6 +26,22 @@ bool gateway_accel_redirect(struct gateway_request *p);
 /* Redirects p->x to the X-Accel-Redirect of p->reply, or responds with 500. */
 enum outcome gateway_accel_follow(struct gateway_request *p);
 
+/* detach.c: */
+
+/*
+ * Passes the reading of the response, p and its connection to a detached subrequest, which continues it as a background
+ * update: the end of the client's exchange does not interrupt it. The client's exchange gets another
+ * gateway_request, without the connection and the fill; `p->x` is the subrequest. 0, -ENOMEM, or -EMFILE (too many):
+ * nothing has changed.
+ */
+MUST_CHECK int gateway_detach(struct gateway_request *p);
+/*
+ * Responds with 304: the fields of x->response are set, and the body is only stored. A short body is stored before the
+ * response, so that the client's next request is a hit; otherwise the rest of it is detached. False: it cannot be
+ * detached; the response must be sent.
+ */
+MUST_CHECK bool gateway_respond_not_modified(struct gateway_request *p);
+
 /* intercept.c: true if error_page replaces the upstream's error: x->response is set. */
 bool gateway_intercept(struct gateway_request *p, int status, const struct headers *response_headers);
 

@@ -27,29 +27,64 @@ struct request_module_state {
     alignas(max_align_t) char bytes[];
 };
 
+/* The pointer to the state of a module in the list; it points to NULL if there is none. */
+static struct request_module_state **find_state(struct request_state *request, const struct module *module)
+{
+    struct request_module_state **state = &request->states;
+
+    while (*state && (*state)->module != module)
+        state = &(*state)->next;
+    return state;
+}
+
 void *exchange_state_found(const struct exchange *x, const struct module *module)
 {
-    struct request_module_state *state = request_state_of(x)->states;
+    struct request_module_state *state = *find_state(request_state_of(x), module);
 
-    while (state && state->module != module)
-        state = state->next;
     return state ? state->bytes : NULL;
+}
+
+static void add_state(struct exchange *x, struct request_module_state *state)
+{
+    struct request_state *request = request_state_of(x);
+
+    state->next = request->states;
+    request->states = state;
+}
+
+static struct request_module_state *create_state(struct exchange *x, const struct module *module, size_t size)
+{
+    struct request_module_state *state = arena_zalloc(&x->arena, 1, sizeof(*state) + size);
+
+    if (state)
+        state->module = module;
+    return state;
 }
 
 void *exchange_state(struct exchange *x, const struct module *module, size_t size)
 {
-    struct request_state *request = request_state_of(x);
     void *found = exchange_state_found(x, module);
     struct request_module_state *state;
 
     if (found)
         return found;
-    state = arena_zalloc(&x->arena, 1, sizeof(*state) + size);
+    state = create_state(x, module, size);
     if (!state)
         return NULL;
-    state->next = request->states;
-    state->module = module;
-    request->states = state;
+    add_state(x, state);
+    return state->bytes;
+}
+
+void *exchange_state_pass(struct exchange *x, struct exchange *child, const struct module *module, size_t size)
+{
+    struct request_module_state **place = find_state(request_state_of(x), module);
+    struct request_module_state *passed = *place, *state = create_state(x, module, size);
+
+    if (!state)
+        return NULL;
+    *place = passed->next;
+    add_state(x, state);
+    add_state(child, passed);
     return state->bytes;
 }
 

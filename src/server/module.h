@@ -24,6 +24,12 @@ struct when_block;                  /* site/when.h */
 void *exchange_state(struct exchange *x, const struct module *module, size_t size);
 /* Returns the memory of an earlier exchange_state call, else NULL. */
 void *exchange_state_found(const struct exchange *x, const struct module *module);
+/*
+ * Passes the memory of an earlier exchange_state call of x to its subrequest, which has none of this module yet. Returns
+ * new memory of x, zeroed. NULL: out of memory, nothing has changed. The passed memory remains in the arena of x, which
+ * the subrequest references.
+ */
+void *exchange_state_pass(struct exchange *x, struct exchange *child, const struct module *module, size_t size);
 
 /*
  * Ends OUTCOME_PENDING: processing continues with `outcome` (OUTCOME_RESPONDED, OUTCOME_DECLINED ...). Queued; never

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 static struct loopback server;
+static const struct module owner_module;
 
 static struct {
     struct exchange *pending; /* a child whose module returned PENDING */
@@ -59,6 +60,24 @@ static enum outcome start_many_subrequests(struct exchange *x)
     return rejected(x, error);
 }
 
+/* Passes the state of this module to a subrequest that outlives x. */
+static enum outcome pass_state(struct exchange *x)
+{
+    unsigned *state = exchange_state(x, &owner_module, sizeof(*state)), *fresh;
+    struct exchange *child;
+
+    *state = 7;
+    ck_assert_int_eq(exchange_subrequest(x, STR("/later"), NULL, NULL, &child), 0);
+    ck_assert_ptr_null(exchange_state_found(child, &owner_module));
+    fresh = exchange_state_pass(x, child, &owner_module, sizeof(*fresh));
+    ck_assert_ptr_nonnull(fresh);
+    ck_assert_uint_eq(*fresh, 0);
+    ck_assert_ptr_eq(exchange_state(x, &owner_module, sizeof(*fresh)), fresh);
+    ck_assert_ptr_eq(exchange_state(child, &owner_module, sizeof(*state)), state);
+    x->response.status = 204;
+    return OUTCOME_RESPONDED;
+}
+
 static enum outcome parent_handler(struct exchange *x, const void *conf, void *state)
 {
     struct str path = x->request.path;
@@ -76,6 +95,8 @@ static enum outcome parent_handler(struct exchange *x, const void *conf, void *s
         x->response.status = 204;
         return OUTCOME_RESPONDED;
     }
+    if (str_equal(path, STR("/pass")))
+        return pass_state(x);
     if (!str_starts(path, STR("/sub/")))
         return OUTCOME_DECLINED;
     error = exchange_subrequest(x, str_skip(path, 4), answered, x, &child);
@@ -168,13 +189,13 @@ static void maker_finish(struct exchange *x, const void *conf)
 }
 
 static const struct module guard = {.name = "guard", .handler = guard_handler, .access = true};
-static const struct module owner = {.name = "owner", .handler = parent_handler, .cancel = parent_cancel};
+static const struct module owner_module = {.name = "owner", .handler = parent_handler, .cancel = parent_cancel};
 static const struct module maker = {.name = "maker",
                                     .handler = maker_handler,
                                     .filter = maker_shape,
                                     .finish = maker_finish,
                                     .cancel = maker_cancel};
-const struct module *const module_table[] = {&guard, &owner, &maker, NULL};
+const struct module *const module_table[] = {&guard, &owner_module, &maker, NULL};
 
 static void set_up(void)
 {
@@ -333,6 +354,27 @@ START_TEST(parent_ends_before_its_subrequest)
 }
 END_TEST
 
+START_TEST(state_is_passed_to_a_subrequest)
+{
+    const unsigned *state;
+    int fd;
+
+    set_up();
+    fd = open_request("/pass");
+    ck_assert_int_eq(receive_status(fd), 204);
+    close(fd);
+    loopback_turn(&server, 20);
+    ck_assert_uint_eq(server.worker.connections, 0);
+    state = exchange_state_found(seen.pending, &owner_module);
+    ck_assert_ptr_nonnull(state);
+    ck_assert_uint_eq(*state, 7);
+    exchange_resume(seen.pending, OUTCOME_RESPONDED);
+    loopback_turn(&server, 5);
+    ck_assert(list_empty(&server.worker.orphaned_subrequests));
+    loopback_close(&server);
+}
+END_TEST
+
 START_TEST(subrequest_ends_with_the_worker)
 {
     int fd;
@@ -375,7 +417,8 @@ int main(void)
 {
     const TTest *const tests[] = {
         subrequest_is_routed, subrequest_may_be_pending, subrequest_ends_with_its_parent,
-        parent_ends_before_its_subrequest, subrequest_ends_with_the_worker, rest_of_the_body_is_read, NULL,
+        parent_ends_before_its_subrequest, state_is_passed_to_a_subrequest,
+        subrequest_ends_with_the_worker, rest_of_the_body_is_read, NULL,
     };
 
     return loopback_run("subrequest", tests);

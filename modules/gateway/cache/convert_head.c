@@ -46,7 +46,7 @@ static int copy_head(struct gateway_request *p, const struct response *from)
     struct response *to = &x->response;
     int error = headers_copy(&to->headers, &x->arena, &from->headers);
 
-    if (from->body) {
+    if (from->body && !status_bodiless(from->status)) {
         to->body = arena_zalloc(&x->arena, 1, sizeof(*to->body));
         if (!to->body)
             return -ENOMEM;

@@ -76,14 +76,17 @@ bool cached_delays_body(const struct gateway_request *p)
     return cached->base.fill ? cached->stored_bytes == p->reply.content_length : is_publishing(cached);
 }
 
-/* True if the head can wait: there is no body, or for HEAD sent as GET no long one (cached_put ends the delay). */
+/*
+ * True if the head can wait: there is no body, or for a response without it (304, HEAD sent as GET) no long one.
+ * cached_put ends the delay of HEAD.
+ */
 static bool is_stored_soon(const struct gateway_request *p)
 {
     uint64_t length = p->reply.content_length;
 
     if (p->for_head == FOR_HEAD_FETCHES)
         return length <= LIMIT_CACHE_HEAD_DELAY || length == BODY_LENGTH_UNKNOWN;
-    return length == 0;
+    return length == 0 || (p->not_modified && length <= LIMIT_CACHE_HEAD_DELAY);
 }
 
 bool cached_delays_head(struct gateway_request *p)

@@ -36,6 +36,8 @@ static const struct gateway_fill fill = {
     .is_full = cached_fill_is_full,
     .delays_body = cached_delays_body,
     .delays_head = cached_delays_head,
+    .is_not_modified = cached_is_not_modified,
+    .detach = cached_detach,
 };
 
 const struct gateway_cache response_cache = {

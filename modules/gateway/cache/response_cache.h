@@ -234,6 +234,16 @@ void cached_put(struct gateway_request *p, struct str part);
 bool cached_delays_body(const struct gateway_request *p);
 /* True if the head is delayed: of a response without a body, of one from the cache after a 304, or of one to HEAD. */
 bool cached_delays_head(struct gateway_request *p);
+/* not_modified.c: */
+
+/*
+ * True for a 200 to GET or HEAD that is being stored if If-None-Match, or without it If-Modified-Since, matches its
+ * validators. Date does not replace Last-Modified: the response was not stored when the client got its version.
+ */
+bool cached_is_not_modified(const struct gateway_request *p);
+/* As `detach` of struct gateway_fill. */
+struct gateway_cached *cached_detach(struct gateway_request *p, struct gateway_request *rest);
+
 /* Sends a head that is delayed. */
 void cached_release_head(struct cached *cached);
 /* The body was interrupted: discards the fill, unless it can be completed later. */

@@ -20,7 +20,7 @@ FIELDS = (
     'Range: bytes=0-1', 'Range: bytes=-2', 'Range: bytes=3-', 'Range: bytes=100-', 'Range: bytes=0-0, 2-3', 'Range: bytes=x', 'Range: bytes=5-2',
     'Range: bytes=0-99999999999999999999', 'Range: lines=1-2', 'Range: bytes=0-0,0-0,0-0', 'Range: bytes= 0-1', 'Range: bytes=-0',
     f'If-Modified-Since: {MTIME}', 'If-Modified-Since: Thu, 01 Jan 1970 00:00:00 GMT', 'If-Modified-Since: Fri, 01 Jan 2100 00:00:00 GMT',
-    'If-Modified-Since: nonsense', 'If-None-Match: *', 'If-None-Match: "none"', 'If-None-Match: W/"none"', 'If-Match: *', 'If-Match: "none"',
+    'If-Modified-Since: nonsense', 'If-None-Match: *', 'If-None-Match: "up"', 'If-None-Match: "none"', 'If-None-Match: W/"none"', 'If-Match: *', 'If-Match: "none"',
     f'If-Unmodified-Since: {MTIME}', 'If-Unmodified-Since: Thu, 01 Jan 1970 00:00:00 GMT', f'If-Range: {MTIME}', 'If-Range: "none"',
     'X-Kind: a', 'X-Kind: A', 'X-Kind: AAA', 'X-Kind: b', 'Cookie: c=1; d=2', 'Cookie: c=2', 'Accept-Encoding: gzip', 'Accept-Encoding: gzip',
     'Accept-Encoding: br, gzip;q=0.5', 'Accept-Encoding: gzip;q=0', 'Accept-Encoding: *', 'Accept-Encoding: identity', 'Via: 1.1 other',
