@@ -217,6 +217,7 @@
 /* limits of requests and connections */
 #define LIMIT_ZONE_MIN              (32 * 1024)     /* smallest size of a zone */
 #define LIMIT_ZONE_MAX              (16ull * 1024 * 1024 * 1024)
+#define LIMIT_ZONE_CHAIN            16384           /* entries of one hash chain of a zone; keyed hashes, but up to LIMIT_WORKERS entries of a key */
 #define LIMIT_LIMITED_KEYS          64              /* keys of a zone that were limited last, for the control socket */
 #define LIMIT_LIMITED_KEY           64              /* bytes stored of such a key */
 #define LIMIT_PASSWORD_FILE         (4 * 1024 * 1024) /* bytes of a password file */

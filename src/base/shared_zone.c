@@ -7,20 +7,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* In the page before the zone. */
-struct zone_owner {
-    size_t size;                    /* of the zone */
-    unsigned sharers;               /* additional owners */
-};
-
 static size_t page_size(void)
 {
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static struct zone_owner *zone_owner(const struct shared_zone *zone)
+static struct shared_zone_owner *zone_owner(struct shared_zone *zone)
 {
-    return (struct zone_owner *)(void *)((char *)(uintptr_t)zone - page_size());
+    return (struct shared_zone_owner *)(void *)zone - 1;
 }
 
 static bool make_lock(pthread_mutex_t *lock)
@@ -56,7 +50,9 @@ static struct shared_zone *map_zone(size_t size)
 
 static void unmap_zone(struct shared_zone *zone, size_t size)
 {
-    munmap(zone_owner(zone), page_size() + size);
+    size_t page = page_size();
+
+    munmap((char *)zone - page, page + size);
 }
 
 void *shared_zone_create(size_t size)
@@ -73,14 +69,9 @@ void *shared_zone_create(size_t size)
     return zone;
 }
 
-size_t shared_zone_size(const struct shared_zone *zone)
-{
-    return zone_owner(zone)->size;
-}
-
 bool shared_zone_is_shared(const struct shared_zone *zone)
 {
-    return zone_owner(zone)->sharers > 0;
+    return ((const struct shared_zone_owner *)(const void *)zone - 1)->sharers > 0;
 }
 
 void shared_zone_share(struct shared_zone *zone)

@@ -24,10 +24,19 @@ struct shared_zone {
     uint64_t any_abandoned;         /* nonzero: a bit was set since the last shared_zone_clean; atomic */
 };
 
+/* Directly before each zone. */
+struct shared_zone_owner {
+    size_t size;                    /* of the zone */
+    unsigned sharers;               /* additional owners */
+};
+
 /* Maps `size` bytes, zeroed after the header. NULL when out of memory, or where `size` is smaller than the header. */
 MUST_CHECK void *shared_zone_create(size_t size);
 /* Bytes of the zone, the header included. */
-size_t shared_zone_size(const struct shared_zone *zone);
+static inline size_t shared_zone_size(const struct shared_zone *zone)
+{
+    return ((const struct shared_zone_owner *)(const void *)zone - 1)->size;
+}
 /* True if destroying it would leave another owner. */
 bool shared_zone_is_shared(const struct shared_zone *zone);
 /* Adds an owner, which calls shared_zone_destroy once more. */

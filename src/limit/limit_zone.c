@@ -1,9 +1,13 @@
 /*
  * A hash table with chains over a fixed array of entries, and an LRU list. The entries alone are authoritative:
  * chains and list can be rebuilt from them. Counts of a key are kept in one entry per worker.
+ *
+ * A compromised process can write anything at any time. The layout therefore follows from the private size of the zone,
+ * every number is limited to the table when it is used, and a table that contradicts itself is emptied.
  */
 #include "limit/limit_zone.h"
 
+#include "base/limits.h"
 #include "base/list.h"
 #include "base/shared_zone.h"
 
@@ -11,35 +15,52 @@
 
 #define NO_ENTRY 0u /* entries are numbered from 1 */
 
+/* Numbers of entries are volatile: a number is read once for its check and its use. */
 struct zone_entry {
     uint64_t key;
     uint64_t level;    /* drops in the bucket; or the count of the worker */
     uint64_t last_ms;  /* time of that level */
-    uint32_t next;     /* next in its chain, or in the free list */
-    uint32_t newer, older;
+    volatile uint32_t next; /* next in its chain, or in the free list */
+    volatile uint32_t newer, older;
     uint32_t worker;
     uint32_t known;    /* in use: written last, cleared first */
 };
 
 struct limit_zone {
     struct shared_zone shared; /* shared by generations */
-    uint32_t count;    /* of entries, and of chains */
-    uint32_t unused;   /* the free list */
-    uint32_t newest, oldest;
-    uint32_t *chains;  /* both point into this mapping, which has the same address in all workers */
-    struct zone_entry *entries;
+    uint32_t damaged;  /* the table contradicts itself: it is emptied by the next lock_zone */
     uint32_t used;     /* entries in use */
+    volatile uint32_t unused; /* the free list */
+    volatile uint32_t newest, oldest;
     struct limited_keys limited;
+    struct zone_entry entries[]; /* the first one stands in for numbers that no entry has; the chains follow */
 };
+
+/* The number of entries after the first one, and of chains. */
+static uint32_t entry_count(const struct limit_zone *zone)
+{
+    const size_t each = sizeof(struct zone_entry) + sizeof(uint32_t);
+
+    return (uint32_t)((shared_zone_size(&zone->shared) - sizeof(*zone) - sizeof(struct zone_entry)) / each);
+}
 
 static struct zone_entry *entry_at(struct limit_zone *zone, uint32_t number)
 {
-    return &zone->entries[number - 1];
+    if (number == NO_ENTRY || number > entry_count(zone)) {
+        zone->damaged = 1;
+        number = 0;
+    }
+    return &zone->entries[number];
 }
 
-static uint32_t *key_chain(struct limit_zone *zone, uint64_t key)
+static volatile uint32_t *chains_of(struct limit_zone *zone)
 {
-    return &zone->chains[key % zone->count];
+    return (volatile uint32_t *)(void *)(zone->entries + entry_count(zone) + 1);
+}
+
+static volatile uint32_t *key_chain(struct limit_zone *zone, uint64_t key)
+{
+    return &chains_of(zone)[key % entry_count(zone)];
 }
 
 static void link_as_newest(struct limit_zone *zone, uint32_t number)
@@ -60,7 +81,7 @@ static void unlink_use(struct limit_zone *zone, const struct zone_entry *entry)
 
 static void link_in_chain(struct limit_zone *zone, uint32_t number)
 {
-    uint32_t *chain = key_chain(zone, entry_at(zone, number)->key);
+    volatile uint32_t *chain = key_chain(zone, entry_at(zone, number)->key);
 
     entry_at(zone, number)->next = *chain;
     *chain = number;
@@ -69,11 +90,13 @@ static void link_in_chain(struct limit_zone *zone, uint32_t number)
 /* Rebuilds chains and list: a process that died holding the lock may have left them inconsistent. */
 static void rebuild_zone(struct limit_zone *zone)
 {
-    for (uint32_t i = 0; i < zone->count; i++)
-        zone->chains[i] = NO_ENTRY;
+    uint32_t count = entry_count(zone);
+
+    for (uint32_t i = 0; i < count; i++)
+        chains_of(zone)[i] = NO_ENTRY;
     zone->newest = zone->oldest = zone->unused = NO_ENTRY;
     zone->used = 0;
-    for (uint32_t number = zone->count; number >= 1; number--) {
+    for (uint32_t number = count; number >= 1; number--) {
         if (entry_at(zone, number)->known) {
             link_in_chain(zone, number);
             link_as_newest(zone, number);
@@ -85,14 +108,49 @@ static void rebuild_zone(struct limit_zone *zone)
     }
 }
 
+static void empty_zone(struct limit_zone *zone)
+{
+    memset(zone->entries, 0, ((size_t)entry_count(zone) + 1) * sizeof(*zone->entries));
+    zone->limited = (struct limited_keys){0};
+    zone->damaged = 0;
+    rebuild_zone(zone);
+}
+
+/* The entry after `number` in a chain of which `steps` entries have been seen. A loop or a foreign number ends it. */
+static uint32_t next_in_chain(struct limit_zone *zone, uint32_t number, uint32_t *steps)
+{
+    if (++*steps <= LIMIT_ZONE_CHAIN)
+        return entry_at(zone, number)->next;
+    zone->damaged = 1;
+    return NO_ENTRY;
+}
+
+/* The link to an entry in its chain; NULL if the chain does not contain it. */
+static volatile uint32_t *find_link(struct limit_zone *zone, uint32_t number)
+{
+    volatile uint32_t *link = key_chain(zone, entry_at(zone, number)->key);
+
+    for (uint32_t steps = 0; steps <= LIMIT_ZONE_CHAIN; steps++) {
+        uint32_t linked = *link;
+
+        if (linked == number)
+            return link;
+        if (linked == NO_ENTRY)
+            break;
+        link = &entry_at(zone, linked)->next;
+    }
+    zone->damaged = 1;
+    return NULL;
+}
+
 static void remove_entry(struct limit_zone *zone, uint32_t number)
 {
     struct zone_entry *entry = entry_at(zone, number);
-    uint32_t *link = key_chain(zone, entry->key);
+    volatile uint32_t *link = find_link(zone, number);
 
+    if (!link)
+        return;
     entry->known = 0;
-    while (*link != number)
-        link = &entry_at(zone, *link)->next;
     *link = entry->next;
     unlink_use(zone, entry);
     entry->next = zone->unused;
@@ -100,21 +158,25 @@ static void remove_entry(struct limit_zone *zone, uint32_t number)
     zone->used--;
 }
 
+/* Rebuilds the table once: its chains may be long if another process has forged them. */
 static void remove_worker(struct shared_zone *shared, unsigned worker)
 {
     struct limit_zone *zone = container_of(shared, struct limit_zone, shared);
 
-    for (uint32_t number = 1; number <= zone->count; number++) {
-        if (entry_at(zone, number)->known && entry_at(zone, number)->worker == worker)
-            remove_entry(zone, number);
+    for (uint32_t number = entry_count(zone); number >= 1; number--) {
+        if (entry_at(zone, number)->worker == worker)
+            entry_at(zone, number)->known = 0;
     }
+    rebuild_zone(zone);
 }
 
 static void lock_zone(struct limit_zone *zone)
 {
     bool died = shared_zone_lock(&zone->shared);
 
-    if (died)
+    if (zone->damaged)
+        empty_zone(zone);
+    else if (died)
         rebuild_zone(zone);
     shared_zone_clean(&zone->shared, died, remove_worker);
 }
@@ -126,22 +188,13 @@ static void unlock_zone(struct limit_zone *zone)
 
 struct limit_zone *limit_zone_create(size_t size)
 {
-    const size_t each = sizeof(struct zone_entry) + sizeof(uint32_t);
     struct limit_zone *zone;
-    size_t count;
 
-    if (size < sizeof(*zone) + each)
+    if (size < sizeof(*zone) + 2 * sizeof(struct zone_entry) + sizeof(uint32_t) || size > LIMIT_ZONE_MAX)
         return NULL;
-    count = (size - sizeof(*zone)) / each;
-    if (count > UINT32_MAX / 2)
-        count = UINT32_MAX / 2;
     zone = shared_zone_create(size);
-    if (!zone)
-        return NULL;
-    zone->count = (uint32_t)count;
-    zone->entries = (struct zone_entry *)(void *)(zone + 1);
-    zone->chains = (uint32_t *)(void *)(zone->entries + count);
-    rebuild_zone(zone);
+    if (zone)
+        rebuild_zone(zone);
     return zone;
 }
 
@@ -159,10 +212,15 @@ void limit_zone_destroy(struct limit_zone *zone)
 
 static uint32_t find_entry(struct limit_zone *zone, uint64_t key, unsigned worker)
 {
-    uint32_t number = *key_chain(zone, key);
+    uint32_t number = *key_chain(zone, key), steps = 0;
 
-    while (number && (entry_at(zone, number)->key != key || entry_at(zone, number)->worker != worker))
-        number = entry_at(zone, number)->next;
+    while (number) {
+        const struct zone_entry *entry = entry_at(zone, number);
+
+        if (entry->key == key && entry->worker == worker)
+            break;
+        number = next_in_chain(zone, number, &steps);
+    }
     return number;
 }
 
@@ -171,8 +229,10 @@ static uint32_t add_entry(struct limit_zone *zone, struct zone_entry made)
 {
     uint32_t number = zone->unused;
 
-    if (!number)
+    if (!number) {
+        zone->damaged |= zone->used != entry_count(zone);
         return NO_ENTRY;
+    }
     zone->unused = entry_at(zone, number)->next;
     *entry_at(zone, number) = made;
     link_in_chain(zone, number);
@@ -247,8 +307,9 @@ void limit_zone_undo(struct limit_zone *zone, uint64_t key)
 static uint64_t sum_of(struct limit_zone *zone, uint64_t key)
 {
     uint64_t sum = 0;
+    uint32_t steps = 0;
 
-    for (uint32_t number = *key_chain(zone, key); number; number = entry_at(zone, number)->next) {
+    for (uint32_t number = *key_chain(zone, key); number; number = next_in_chain(zone, number, &steps)) {
         if (entry_at(zone, number)->key == key)
             sum += entry_at(zone, number)->level;
     }
@@ -297,7 +358,7 @@ void limit_zone_record(struct limit_zone *zone, struct str key, uint64_t hash, e
 void limit_zone_totals(struct limit_zone *zone, struct limit_zone_totals *out)
 {
     lock_zone(zone);
-    *out = (struct limit_zone_totals){.keys = zone->used, .keys_max = zone->count};
+    *out = (struct limit_zone_totals){.keys = zone->used, .keys_max = entry_count(zone)};
     memcpy(out->counts, zone->limited.counts, sizeof(out->counts));
     unlock_zone(zone);
 }

@@ -4,6 +4,7 @@
  * kind. Keys are identified by their hash.
  *
  * One lock protects everything. If a process dies while it holds the lock, the next holder rebuilds the chains from the entries.
+ * A zone that a compromised process has overwritten is emptied as soon as a call finds numbers that cannot be right.
  * Times are of the monotonic clock, which all processes share.
  */
 #ifndef LIMIT_LIMIT_ZONE_H
@@ -20,7 +21,7 @@
 
 struct limit_zone;
 
-/* Creates a zone of `size` bytes. NULL when out of memory, or if `size` is too small. */
+/* Creates a zone of `size` bytes. NULL when out of memory, if `size` is too small, or above LIMIT_ZONE_MAX. */
 struct limit_zone *limit_zone_create(size_t size);
 /* Adds an owner; the last one destroys the zone. Called by the master only. Returns `zone`. */
 struct limit_zone *limit_zone_share(struct limit_zone *zone);

@@ -27,9 +27,10 @@ void limited_keys_add(struct limited_keys *keys, struct str key, uint64_t hash, 
     struct limited_key *row = select_row(keys, hash);
 
     if (!row->used || row->hash != hash) {
-        *row = (struct limited_key){.hash = hash};
-        row->length = (uint32_t)(key.length < LIMIT_LIMITED_KEY ? key.length : LIMIT_LIMITED_KEY);
-        memcpy(row->text, key.data, row->length);
+        size_t length = key.length < LIMIT_LIMITED_KEY ? key.length : LIMIT_LIMITED_KEY;
+
+        *row = (struct limited_key){.hash = hash, .length = (uint32_t)length};
+        memcpy(row->text, key.data, length);
     }
     row->counts[action]++;
     keys->counts[action]++;
