@@ -307,7 +307,7 @@ def check_python(run):
 def check_rate_limits(run):
     with open(run.file('www/big.bin', ''), 'r+b') as stream:
         stream.truncate(200 << 20)
-    run.start(APP=run.upstream(), OWN=OTHER)
+    run.start(APP=run.upstream(), LOCAL=OTHER)
     logins = run.repeat(6, '/login')
     assert [login.status for login in logins] == [200] * 5 + [429] and int(logins[-1].headers['retry-after']) > 0
     assert {login.status for login in run.repeat(12, '/login', source=OTHER)} == {200}
@@ -430,14 +430,14 @@ def check_sign_in(run):
     service = run.upstream({'/sign-in/auth': lambda peer: (answer('202 Accepted', ['X-Auth-Request-User: anna'], b'') if
                                                            peer.request.header('cookie') == 'session=1' else answer('401 Unauthorized'))(peer)})
     app = run.upstream(name='app')
-    run.start(USERS=run.folder / 'users', SIGN_IN=service, APP=app, OWN=OTHER)
+    run.start(USERS=run.folder / 'users', SIGN_IN=service, APP=app, LOCAL=OTHER)
     def sign_in(password):
         return {'Authorization': 'Basic ' + base64.b64encode(f'anna:{password}'.encode()).decode()}
     denied = run.fetch('/members/')
     assert (denied.status, denied.headers['www-authenticate']) == (401, 'Basic realm="Members", charset="UTF-8"') and run.fetch().status == 200
     assert run.fetch('/members/', headers=sign_in('open')).status == 401 and run.fetch('/members/', headers=sign_in('open sesame')).body == PAGE
-    assert run.fetch('/intern/').status == 401 and run.fetch('/intern/', headers=sign_in('open sesame')).status == 200
-    assert run.fetch('/intern/', source=OTHER).body == PAGE and run.fetch('/members/', source=OTHER).status == 401
+    assert run.fetch('/internal/').status == 401 and run.fetch('/internal/', headers=sign_in('open sesame')).status == 200
+    assert run.fetch('/internal/', source=OTHER).body == PAGE and run.fetch('/members/', source=OTHER).status == 401
     assert redirect(run.fetch('/app/x?y=1')) == (302, '/sign-in/start?rd=/app/x?y=1') and app.requests == []
     assert run.fetch('/app/x', headers={'Cookie': 'session=1', 'X-User': 'root'}).body == b'app GET /app/x\n'
     assert app.last().all('x-user') == ['anna'] and run.fetch('/sign-in/start').body == b'one GET /sign-in/start\n'
