@@ -36,13 +36,13 @@ void translate_block(struct import *import, const struct scope *scope, const str
 static void omit_incomplete_stream_server(struct import *import, struct yaml_builder *map,
                                           const struct nginx_directive *server)
 {
-    bool answers = yaml_builder_find(map, STR("proxy_pass")) || yaml_builder_find(map, STR("return"));
+    bool handled = yaml_builder_find(map, STR("proxy_pass")) || yaml_builder_find(map, STR("return"));
 
-    if (!map || (answers && yaml_builder_find(map, STR("listen"))))
+    if (!map || (handled && yaml_builder_find(map, STR("listen"))))
         return;
     map->omitted = true;
     import_add_note(import, IMPORT_OMITTED, server,
-                    answers ? "it has no address that sluice listens on"
+                    handled ? "it has no address that sluice listens on"
                             : "its proxy_pass was not carried over");
 }
 

@@ -67,9 +67,9 @@ static bool leads_to_location(const struct nginx_directive *directive)
  * Marks the locations of a server whose `return` handles all requests as unreachable, except named ones, which
  * error_page uses without the server's rules.
  */
-static void check_locations(struct import *import, const struct scope *scope, const struct nginx_directive *answer)
+static void check_locations(struct import *import, const struct scope *scope, const struct nginx_directive *handler)
 {
-    for (const struct nginx_directive *child = scope->block->first; child && child != answer; child = child->next) {
+    for (const struct nginx_directive *child = scope->block->first; child && child != handler; child = child->next) {
         if (leads_to_location(child))
             return;
     }
@@ -78,7 +78,7 @@ static void check_locations(struct import *import, const struct scope *scope, co
             continue;
         child->unreachable = true;
         import_add_note(import, IMPORT_UNNEEDED, child, "never reached: line %u answers all requests of the server",
-                        answer->place.line);
+                        handler->place.line);
     }
 }
 

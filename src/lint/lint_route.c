@@ -59,14 +59,14 @@ static void location_unreachable(struct lint *lint, const struct lint_place *pla
 /* Reports a server's `return`, which handles requests before a location is selected. */
 static void return_shadows(struct lint *lint, const struct lint_place *place)
 {
-    const struct conf_node *answer = config_find(place->location->values, "return");
+    const struct conf_node *returned = config_find(place->location->values, "return");
     const struct location *root = place->location;
 
-    if (!answer || !root->inner_count)
+    if (!returned || !root->inner_count)
         return;
     for (size_t i = 0; i < root->inner_count; i++) {
         if (root->inner[i]->kind != LOCATION_NAMED)
-            lint_report(lint, answer->mark, STR("move it into location /"),
+            lint_report(lint, returned->mark, STR("move it into location /"),
                         "return of the server handles all requests for location \"" STR_FMT "\"",
                         STR_ARG(root->inner[i]->pattern));
     }
@@ -78,12 +78,13 @@ static void return_shadows(struct lint *lint, const struct lint_place *place)
  */
 static void check_unhandled_location(struct lint *lint, const struct lint_place *place)
 {
-    static const char *const answers[] = {"root",   "alias",       "return",  "proxy_pass", "fastcgi_pass", "grpc_pass",
-                                          "status", "stub_status", "rewrite", "when",       "deny"};
+    static const char *const handlers[] = {"root",      "alias",  "return",      "proxy_pass", "fastcgi_pass",
+                                           "grpc_pass", "status", "stub_status", "rewrite",    "when",
+                                           "deny"};
     const struct conf_scope_values *values = place->location->values;
 
-    for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
-        if (config_find_inherited(values, answers[i]))
+    for (size_t i = 0; i < sizeof(handlers) / sizeof(handlers[0]); i++) {
+        if (config_find_inherited(values, handlers[i]))
             return;
     }
     if (place->outer && !config_find(values, "try_files") && !config_find(values, "location"))
@@ -164,14 +165,14 @@ static void redirect_loop(struct lint *lint, const struct lint_place *place)
 {
     static const char *const same[] = {"https://$host$request_uri", "https://$host$uri",
                                        "https://$http_host$request_uri", "https://$server_name$request_uri"};
-    const struct conf_node *answer = config_find(place->location->values, "return");
-    struct str text = config_text(answer);
+    const struct conf_node *returned = config_find(place->location->values, "return");
+    struct str text = config_text(returned);
 
-    if (!answer || place->is_overlay || !config_listens(lint, place->server, true))
+    if (!returned || place->is_overlay || !config_listens(lint, place->server, true))
         return;
     for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
         if (str_ends(text, str_from(same[i])))
-            lint_report(lint, answer->mark, STR("redirect in a server of its own, which listens without ssl"),
+            lint_report(lint, returned->mark, STR("redirect in a server of its own, which listens without ssl"),
                         "the redirect leads back to this server, which listens with ssl, too");
     }
 }
@@ -179,10 +180,10 @@ static void redirect_loop(struct lint *lint, const struct lint_place *place)
 /* Reports a redirect to $http_host, which the client chooses and caches may store. */
 static void host_chosen(struct lint *lint, const struct lint_place *place)
 {
-    const struct conf_node *answer = config_find(place->location->values, "return");
+    const struct conf_node *returned = config_find(place->location->values, "return");
 
-    if (str_search(config_text(answer), STR("://$http_host")) >= 0)
-        lint_report(lint, answer->mark, STR("write $host, or the name itself"),
+    if (str_search(config_text(returned), STR("://$http_host")) >= 0)
+        lint_report(lint, returned->mark, STR("write $host, or the name itself"),
                     "$http_host is not checked and may have any port: the client chooses the target of the redirect");
 }
 

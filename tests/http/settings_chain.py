@@ -85,23 +85,23 @@ class Actors(Upstream):
         return body
 
     @staticmethod
-    def answer(peer, status, body=b'', fields=''):
+    def send_response(peer, status, body=b'', fields=''):
         peer.send(f'HTTP/1.1 {status} Status\r\n{fields}Content-Type: text/plain\r\nContent-Length: {len(body)}\r\n\r\n'.encode() + body)
         return True
 
     def last_handler(self, peer, status):
         """Sends a response before the request is complete. Reads the rest of the request, because a reset could destroy the response."""
-        self.answer(peer, status, fields='Connection: close\r\n')
+        self.send_response(peer, status, fields='Connection: close\r\n')
         while peer.fill():
             peer.buffer = b''
         return False
 
     def echo(self, peer, case, _words):
-        return self.answer(peer, 200, self.read(peer, case))
+        return self.send_response(peer, 200, self.read(peer, case))
 
     def discard(self, peer, case, _words):
         self.read(peer, case)
-        return self.answer(peer, 204)
+        return self.send_response(peer, 204)
 
     def no_response(self, peer, case, _words):
         self.read(peer, case)
@@ -109,7 +109,7 @@ class Actors(Upstream):
 
     def late(self, peer, case, _words):
         self.read(peer, case)
-        return self.answer(peer, 503, b'late')
+        return self.send_response(peer, 503, b'late')
 
     def early(self, peer, _case, _words):
         return self.last_handler(peer, 503)
@@ -123,13 +123,13 @@ class Actors(Upstream):
 
     def accel(self, peer, case, words):
         self.read(peer, case)
-        return self.answer(peer, 200, b'not this', f'X-Accel-Redirect: {words[0]}\r\n')
+        return self.send_response(peer, 200, b'not this', f'X-Accel-Redirect: {words[0]}\r\n')
 
     def wait(self, peer, case, words):
         peer.read_body()
         case.gates_requested += 1
         assert case.gate.wait(PATIENCE)
-        return self.answer(peer, int(words[0]))
+        return self.send_response(peer, int(words[0]))
 
 
 def redirect_directives(leave, place, port, closed):

@@ -82,21 +82,21 @@ def client(served):
 def test_x_accel_redirect_sends_a_file(client):
     direct = client.get('/protected/one.txt')
     assert direct.status == 404        # the location is internal
-    answer = client.get('/file')
-    assert answer.status == 200 and answer.body == b'one\n'
-    assert 'x-accel-redirect' not in answer.headers and answer.headers['content-type'].startswith('text/plain')
+    response = client.get('/file')
+    assert response.status == 200 and response.body == b'one\n'
+    assert 'x-accel-redirect' not in response.headers and response.headers['content-type'].startswith('text/plain')
     part = client.fetch('GET', '/file', [('Range', 'bytes=1-2')])
     assert part.status == 206 and part.body == b'ne'
-    assert client.fetch('GET', '/file', [('If-None-Match', answer.headers['etag'])]).status == 304
+    assert client.fetch('GET', '/file', [('If-None-Match', response.headers['etag'])]).status == 304
     head = client.fetch('HEAD', '/file')
     assert head.status == 200 and head.headers['content-length'] == '4'
 
 
 def test_upstream_fields_are_kept(client):
-    answer = client.get('/kept')
-    assert answer.body == b'one\n' and answer.headers['content-type'] == 'application/x-own'
-    assert answer.headers['content-disposition'] == 'attachment' and answer.headers['set-cookie'] == 'a=1, b=2'
-    assert answer.headers['cache-control'] == 'private' and 'x-other' not in answer.headers and 'etag' in answer.headers
+    response = client.get('/kept')
+    assert response.body == b'one\n' and response.headers['content-type'] == 'application/x-own'
+    assert response.headers['content-disposition'] == 'attachment' and response.headers['set-cookie'] == 'a=1, b=2'
+    assert response.headers['cache-control'] == 'private' and 'x-other' not in response.headers and 'etag' in response.headers
 
 
 def test_content_type_of_other_responses(client):
@@ -115,10 +115,10 @@ def test_content_type_of_other_responses(client):
     ('/denied', 200, b'one\n'), ('/escaped', 200, b'one\n'), ('/named', 200, b'named'), ('/missing', 404, None), ('/climbs', 500, None),
     ('/elsewhere', 500, None), ('/ignored', 200, b'not this\n'), ('/loop', 500, None)])
 def test_x_accel_redirect_targets_are_served_or_rejected(client, path, status, body):
-    answer = client.get(path)
-    assert answer.status == status and (body is None or answer.body == body)
+    response = client.get(path)
+    assert response.status == status and (body is None or response.body == body)
     if status >= 400:
-        assert answer.headers['content-type'].startswith('text/html')
+        assert response.headers['content-type'].startswith('text/html')
     assert client.get('/file').body == b'one\n'
 
 
@@ -131,9 +131,9 @@ def test_redirected_request_is_a_get(client, upstream):
 def test_head_with_cache_convert_head(client):
     """With proxy_cache_convert_head the upstream request is a GET, but the target of X-Accel-Redirect gets the client's HEAD."""
     for method in ('GET', 'HEAD'):
-        answer = client.fetch(method, '/kept/file')
-        assert (answer.status, answer.headers['content-length']) == (200, '4')
-        assert 'x-place' not in answer.headers
+        response = client.fetch(method, '/kept/file')
+        assert (response.status, response.headers['content-length']) == (200, '4')
+        assert 'x-place' not in response.headers
     assert client.fetch('HEAD', '/kept/named').status == client.get('/kept/named').status == 200
     assert client.fetch('HEAD', '/kept/method').headers['content-length'] == str(len('HEAD'))
 
@@ -157,9 +157,9 @@ def test_head_with_cache_convert_head(client):
     ('/charset-off/type?Content-Type: text/html', 'text/html'),
 ])
 def test_x_accel_charset_sets_the_charset(client, path, type):
-    answer = client.get(path.replace(' ', '%20'))
-    assert answer.status == 200 and answer.headers.get('content-type') == type
-    assert ('x-accel-charset' in answer.headers) == path.startswith('/passing/')
+    response = client.get(path.replace(' ', '%20'))
+    assert response.status == 200 and response.headers.get('content-type') == type
+    assert ('x-accel-charset' in response.headers) == path.startswith('/passing/')
 
 
 def test_variables_see_content_type_without_charset(client):
@@ -178,8 +178,8 @@ def test_cached_response_has_one_charset(client):
     ('/limited/rate?X-Accel-Limit-Rate: 0', 0), ('/ignoring/rate?X-Accel-Limit-Rate: 2000', 9216), ('/rated-file', 2000)])
 def test_x_accel_limit_rate_sets_the_rate(served, client, path, rate):
     path = path.replace(' ', '%20')
-    answer = client.get(path)
-    assert answer.status == 200 and len(answer.body) in (300, 4) and 'x-accel-limit-rate' not in answer.headers
+    response = client.get(path)
+    assert response.status == 200 and len(response.body) in (300, 4) and 'x-accel-limit-rate' not in response.headers
     wait_for(lambda: f'{path} 200 {rate}\n' in server_kit.read_text(served.server.access_path), 'the access log')
 
 

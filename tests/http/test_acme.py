@@ -249,14 +249,14 @@ def test_only_tokens_are_served(start_site):
     base = '/.well-known/acme-challenge/'
     for name in ('.hidden', '..%2fcertificates%2fa.test.pem', 'a' * 200, 'a%00', 'token/', 'token.', '', '%2e%2e/lock', 'tok%20en'):
         with contextlib.closing(http1.connect(site.http_port)) as client:
-            answer = client.get(base + name, Host='a.test')
-        assert answer.status in (301, 400) and b'secret' not in answer.body, name
+            response = client.get(base + name, Host='a.test')
+        assert response.status in (301, 400) and b'secret' not in response.body, name
     with contextlib.closing(http1.connect(site.http_port)) as client:
         for name in ('wrong', 'link'):
-            answer = client.get(base + name, Host='a.test')
-            assert answer.status == 500 and b'PRIVATE' not in answer.body, name
-        answer = client.get(base + 'token', Host='a.test')
-        assert (answer.status, answer.body) == (200, b'token.thumbprint')
+            response = client.get(base + name, Host='a.test')
+            assert response.status == 500 and b'PRIVATE' not in response.body, name
+        response = client.get(base + 'token', Host='a.test')
+        assert (response.status, response.body) == (200, b'token.thumbprint')
         assert client.fetch('POST', base + 'token', [('Host', 'a.test')]).status == 301
     assert 'cannot read the challenge "wrong"' in site.server.errors()
 

@@ -53,8 +53,8 @@ def test_credentials_decide_the_status(served):
     assert refused.status == 401
     assert refused.headers['www-authenticate'] == 'Basic realm="Members", charset="UTF-8"'
     for user in ('quick', 'slow', 'yes', 'apr1'):
-        answer = fetch(served, '/in', credentials(user))
-        assert answer.status == 200 and answer.body == f'in {user}'.encode()
+        response = fetch(served, '/in', credentials(user))
+        assert response.status == 200 and response.body == f'in {user}'.encode()
         assert fetch(served, '/in', credentials(user, 'open sesamf')).status == 401
     assert fetch(served, '/in', credentials('nobody')).status == 401
     for target in ('/any', '/subrequest'):
@@ -88,11 +88,11 @@ def test_error_page_of_an_upstream_has_www_authenticate(launch, loop, transport,
         '/in': {**closed, 'error_page': '401 /page'}, '/too': {**closed, 'error_page': '401 @named'}, '/own-in': {**closed, 'error_page': '401 /own'},
         '/page': to, '/own': to, '@named': to}})
     for target, body in (('/in', b'one GET /page\n'), ('/too', b'one GET /too\n')):
-        answer = fetch(served, target)
-        assert (answer.status, answer.body) == (401, body)
-        assert answer.headers['www-authenticate'] == 'Basic realm="Members", charset="UTF-8"'
-    answer = fetch(served, '/own-in')
-    assert (answer.status, answer.body, answer.headers['www-authenticate']) == (401, b'own', 'Bearer')
+        response = fetch(served, target)
+        assert (response.status, response.body) == (401, body)
+        assert response.headers['www-authenticate'] == 'Basic realm="Members", charset="UTF-8"'
+    response = fetch(served, '/own-in')
+    assert (response.status, response.body, response.headers['www-authenticate']) == (401, b'own', 'Bearer')
     application.stop()
 
 
@@ -102,8 +102,8 @@ def test_parallel_requests_hash_the_password_once(served):
     assert fetch(served, '/in', credentials('slow')).status == 200
     once = served.server.ticks() - before
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda _: fetch(served, '/in', credentials('slow')).status, range(50)))
-    assert answers == [200] * 50
+        responses = list(pool.map(lambda _: fetch(served, '/in', credentials('slow')).status, range(50)))
+    assert responses == [200] * 50
     # Fifty connections also cost time, but far less than fifty hashes of a quarter of a second each.
     assert served.server.ticks() - before < max(once, 1) * 12 + 100
 

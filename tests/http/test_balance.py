@@ -276,13 +276,13 @@ def test_health_check_by_connection(environment):
     assert environment.responding_server() == 'one'
 
 
-@pytest.mark.parametrize('answer, good', [
+@pytest.mark.parametrize('response, good', [
     ('HTTP/1.1 204 OK\r\n\r\n', True), ('HTTP/1.0 299 OK\r\n\r\n', True), ('HTTP/1.1 304 Same\r\n\r\n', True),
     ('HTTP/1.1 300 Many\r\n\r\n', False), ('HTTP/1.1 20', False), ('220 mail.example.com', False), ('HTTP/1.1 2x0 OK\r\n\r\n', False),
     ('', False)])
-def test_health_check_match(environment, answer, good):
+def test_health_check_match(environment, response, good):
     def responds_with(peer):
-        for byte in answer:
+        for byte in response:
             peer.send(byte)
     one, two = environment.upstream('one', {'/check': responds_with}), environment.upstream('two', {'/check': healthy})
     environment.start([address(one), address(two)],

@@ -188,10 +188,10 @@ def test_changed_ssl_crl_is_loaded(start_server, tmp_path):
     wait_for(lambda: TAKEN in server.errors(), 'the change')
     wait_for(lambda: '400 Bad Request' in fetch_with_session(server.port, '-tls1_3', name='site.test', more=more)[1], 'the refusal')
     for _ in range(8):
-        resumed, answer = fetch_with_session(server.port, '-tls1_3', session_in=session, name='site.test', more=more)
+        resumed, response = fetch_with_session(server.port, '-tls1_3', session_in=session, name='site.test', more=more)
         if not resumed:
             break
-    assert not resumed and '400 Bad Request' in answer, 'what was good before is no longer taken up'
+    assert not resumed and '400 Bad Request' in response, 'what was good before is no longer taken up'
 
 
 def test_changed_ticket_keys_are_loaded(start_server, tmp_path):

@@ -101,9 +101,9 @@ CASES = [
 @pytest.mark.parametrize('version', TLS)
 @pytest.mark.parametrize('name, shown, status, text', CASES)
 def test_verification_result_of_each_certificate(mutual_tls_server, certificates, name, shown, status, text, version):
-    answer = fetch(mutual_tls_server, name, certificates[0][shown], version)
-    assert answer.status == status and text in answer.body.decode()
-    assert answer.closes == (status == 400), 'the next certificate comes with the next connection'
+    response = fetch(mutual_tls_server, name, certificates[0][shown], version)
+    assert response.status == status and text in response.body.decode()
+    assert response.closes == (status == 400), 'the next certificate comes with the next connection'
 
 
 def test_verification_error_is_logged(mutual_tls_server, certificates):
@@ -114,10 +114,10 @@ def test_verification_error_is_logged(mutual_tls_server, certificates):
 
 
 def test_error_page_495_and_496(mutual_tls_server, certificates):
-    answer = fetch(mutual_tls_server, 'paged.test', certificates[0]['untrusted'], target='/anything')
-    assert answer.status == 400 and answer.body == b'bad: FAILED:unable to get local issuer certificate'
-    answer = fetch(mutual_tls_server, 'paged.test', target='/anything')
-    assert answer.status == 403 and answer.body == b'none'
+    response = fetch(mutual_tls_server, 'paged.test', certificates[0]['untrusted'], target='/anything')
+    assert response.status == 400 and response.body == b'bad: FAILED:unable to get local issuer certificate'
+    response = fetch(mutual_tls_server, 'paged.test', target='/anything')
+    assert response.status == 403 and response.body == b'none'
 
 
 def test_plain_listener_requests_no_certificate(mutual_tls_server):
@@ -131,9 +131,9 @@ def test_other_host_is_421(mutual_tls_server, certificates):
     good = certificates[0]['good']
     for name, host in (('open.test', 'strict.test'), ('strict.test', 'other.test'), ('strict.test', 'optional.test'),
                        ('unknown.test', 'strict.test')):
-        answer = fetch(mutual_tls_server, name, good, host=host)
-        assert answer.status == 421 and answer.closes, (name, host)
-        assert 'made for another site' in answer.body.decode()
+        response = fetch(mutual_tls_server, name, good, host=host)
+        assert response.status == 421 and response.closes, (name, host)
+        assert 'made for another site' in response.body.decode()
     assert fetch(mutual_tls_server, 'strict.test', good, host='open.test').status == 200
     assert fetch(mutual_tls_server, 'strict.test', good, host='STRICT.test.').status == 200
     assert 'different from the one that was negotiated' in mutual_tls_server.errors()
@@ -144,27 +144,27 @@ def test_session_is_not_resumed_at_another_server(mutual_tls_server, certificate
     session, good = tmp_path / 'session', ['-cert', certificates[0]['good'][0], '-key', certificates[0]['good'][1]]
     fetch_with_session(mutual_tls_server.port, version, session_out=session, name='open.test', target='/certificate')
     assert fetch_with_session(mutual_tls_server.port, version, session_in=session, name='open.test', target='/certificate')[0]
-    resumed, answer = fetch_with_session(mutual_tls_server.port, version, session_in=session, name='strict.test', target='/certificate')
-    assert not resumed and '400 Bad Request' in answer and ABSENT in answer
+    resumed, response = fetch_with_session(mutual_tls_server.port, version, session_in=session, name='strict.test', target='/certificate')
+    assert not resumed and '400 Bad Request' in response and ABSENT in response
     fetch_with_session(mutual_tls_server.port, version, session_out=session, name='strict.test', target='/certificate', more=good)
-    resumed, answer = fetch_with_session(mutual_tls_server.port, version, session_in=session, name='strict.test', target='/certificate')
-    assert resumed and f'SUCCESS|{GOOD_NAME}|r' in answer, 'what was shown once lasts as long as the session'
+    resumed, response = fetch_with_session(mutual_tls_server.port, version, session_in=session, name='strict.test', target='/certificate')
+    assert resumed and f'SUCCESS|{GOOD_NAME}|r' in response, 'what was shown once lasts as long as the session'
     for name in ('other.test', 'listed.test'):
-        resumed, answer = fetch_with_session(mutual_tls_server.port, version, session_in=session, name=name, target='/certificate')
-        assert not resumed and 'SUCCESS' not in answer and ('400 Bad Request' in answer or '403 Forbidden' in answer), name
+        resumed, response = fetch_with_session(mutual_tls_server.port, version, session_in=session, name=name, target='/certificate')
+        assert not resumed and 'SUCCESS' not in response and ('400 Bad Request' in response or '403 Forbidden' in response), name
 
 
 @pytest.mark.parametrize('version', VERSIONS)
 def test_session_of_a_rejected_client_is_not_resumed(mutual_tls_server, certificates, tmp_path, version):
     session, good = tmp_path / 'session', ['-cert', certificates[0]['good'][0], '-key', certificates[0]['good'][1]]
     assert '400 Bad Request' in fetch_with_session(mutual_tls_server.port, version, session_out=session, name='strict.test', target='/certificate')[1]
-    resumed, answer = fetch_with_session(mutual_tls_server.port, version, session_in=session, name='strict.test', target='/certificate', more=good)
-    assert not resumed and f'SUCCESS|{GOOD_NAME}|.' in answer
+    resumed, response = fetch_with_session(mutual_tls_server.port, version, session_in=session, name='strict.test', target='/certificate', more=good)
+    assert not resumed and f'SUCCESS|{GOOD_NAME}|.' in response
 
 
 def test_certificate_variables(mutual_tls_server, certificates):
-    answer = fetch(mutual_tls_server, 'variables.test', certificates[0]['good'], target='/')
-    serial, issuer, fingerprint, start, end, remain, escaped = answer.body.decode().split('|')
+    response = fetch(mutual_tls_server, 'variables.test', certificates[0]['good'], target='/')
+    serial, issuer, fingerprint, start, end, remain, escaped = response.body.decode().split('|')
     with open(certificates[0]['good'][0], encoding='ascii') as stream:
         pem = stream.read()
     assert re.fullmatch('[0-9A-F]+', serial) and issuer == 'CN=authority'

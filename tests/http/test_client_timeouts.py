@@ -104,8 +104,8 @@ def test_client_min_rate_closes_only_slower_clients(servers):
         reset = [pool.submit(widen_slowly, *side, 100, LONG) for side in sides]
         widened = [pool.submit(widen_slowly, *side, 4000, LONG) for side in sides]
         for one in refused:
-            answer, took = one.result()
-            assert answer.startswith(b'HTTP/1.1 408 ') and took >= 29
+            response, took = one.result()
+            assert response.startswith(b'HTTP/1.1 408 ') and took >= 29
         for one in allowed:
             assert one.result()[0] == b''
         for one in slow:

@@ -173,8 +173,8 @@ def test_rule_17_more_uncached_bodies_than_threads(start_server, files, transpor
             reader.send(f'GET /two HTTP/1.1\r\nHost: localhost\r\nRange: bytes={number * 20000}-{number * 20000 + 99999}\r\n\r\n')
         assert small.get('/small').body == disconnections.SMALL
         for number, reader in enumerate(readers):
-            answer = reader.read()
-            assert answer.status == 206 and answer.body == whole[number * 20000:number * 20000 + 100000]
+            response = reader.read()
+            assert response.status == 206 and response.body == whole[number * 20000:number * 20000 + 100000]
         assert small.get('/small').body == disconnections.SMALL, attempt
     for client in (small, *readers):
         client.close()

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from kit import http1, server as server_kit, upstream as upstream_kit
+from kit import server as server_kit, upstream as upstream_kit
 from kit.authority import Authority
 from kit.lifetime import wait_for
 from kit.resumption import fetch_with_session
@@ -20,7 +20,7 @@ TIMEOUT = 20 * server_kit.PATIENCE
 def start_server(certificate, tmp_path, loop, site):
     made, upstreams = [], []
 
-    def answer(peer):
+    def respond(peer):
         peer.read_body()
         body = f'upstream {peer.request.header("early-data")}'
         status = '425 Too Early' if 'refused' in peer.request.target else '200 OK'
@@ -29,7 +29,7 @@ def start_server(certificate, tmp_path, loop, site):
 
     def starter(workers=2, **block):
         port = server_kit.free_port()
-        upstream = upstream_kit.Upstream({f'/upstream/{name}': answer for name in ('x', 'y', 'refused', 'once', 'last', 'guard')})
+        upstream = upstream_kit.Upstream({f'/upstream/{name}': respond for name in ('x', 'y', 'refused', 'once', 'last', 'guard')})
         upstreams.append(upstream)
         whole = {'listen': f'127.0.0.1:{port} ssl', 'server_name': 'localhost', 'ssl_certificate': certificate[0], 'root': site,
                  'ssl_certificate_key': certificate[1], 'ssl_early_data': 'on',
@@ -58,8 +58,8 @@ def request(target, method='GET', body='', close=True):
 
 def ticket(server, path, *more):
     """Saves a session that permits early data for one connection."""
-    answer = fetch_with_session(server.port, '-tls1_3', session_out=path, target='/state', more=more)[1]
-    assert 'early= worker' in answer, answer
+    response = fetch_with_session(server.port, '-tls1_3', session_out=path, target='/state', more=more)[1]
+    assert 'early= worker' in response, response
     return path
 
 

@@ -33,9 +33,9 @@ def test_error_page_in_each_form(served):
     text = fetch(served, '/nowhere', 'text/plain')
     assert text.body.splitlines()[:2] == [b'404 Not Found', b'This server has no page at this address.']
     for kind in ('application/json', 'application/problem+json'):
-        answer = fetch(served, '/nowhere', kind)
-        assert answer.headers['content-type'] == kind
-        described = json.loads(answer.body)
+        response = fetch(served, '/nowhere', kind)
+        assert response.headers['content-type'] == kind
+        described = json.loads(response.body)
         assert (described['status'], described['title']) == (404, 'Not Found') and re.fullmatch('[0-9a-f]{32}', described['request_id'])
     assert fetch(served, '/own', 'application/json').status == 418
 

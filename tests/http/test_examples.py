@@ -14,7 +14,7 @@ import pytest
 from kit import examples as examples_kit, http2, server as server_kit, site as site_kit
 from kit.acme import TRUSTED, Pebble, namespace
 from kit.authority import Authority, context as client_context
-from kit.examples import OTHER, TIMEOUT, answer, echo
+from kit.examples import OTHER, TIMEOUT, echo, make_response
 from kit.fastcgi import GOOD, end, out
 from kit.h2_upstream import H2Upstream
 from kit.lifetime import wait_for
@@ -206,7 +206,7 @@ def front_controller(run, scheme):
         run.file(f'www/{name}', '<?php')
     run.file('www/style.css', 'p{}')
     for script in ('/index.php', '/page.php', '/wp-login.php'):
-        php.answers[script] = out(GOOD + script.encode()) + end()
+        php.responses[script] = out(GOOD + script.encode()) + end()
     run.start(run.http, PHP=f'unix:{php.path}')
     tls = scheme == 'https'
     assert run.fetch('/2024/hello?x=1', tls=tls).body == b'/index.php' and php.requests[-1].params['QUERY_STRING'] == 'x=1'
@@ -237,8 +237,8 @@ def check_wordpress(run):
 
 @example
 def check_cache(run):
-    app = run.upstream({'/page': answer(fields=['Cache-Control: max-age=600']), '/short': answer(fields=['Cache-Control: max-age=1']),
-                        '/private/x': answer(fields=['Cache-Control: max-age=600'])})
+    app = run.upstream({'/page': make_response(fields=['Cache-Control: max-age=600']), '/short': make_response(fields=['Cache-Control: max-age=1']),
+                        '/private/x': make_response(fields=['Cache-Control: max-age=600'])})
     run.start(run.http, APP=app, CACHE=run.folder / 'cache')
     def states(target, method='GET'):
         return run.fetch(target, method, tls=False).headers.get('x-cache')
@@ -427,8 +427,8 @@ def check_certbot(run):
 def check_sign_in(run):
     hashed = subprocess.run(['openssl', 'passwd', '-5', 'open sesame'], check=True, capture_output=True, text=True).stdout
     run.file('users', f'anna:{hashed}')
-    service = run.upstream({'/sign-in/auth': lambda peer: (answer('202 Accepted', ['X-Auth-Request-User: anna'], b'') if
-                                                           peer.request.header('cookie') == 'session=1' else answer('401 Unauthorized'))(peer)})
+    service = run.upstream({'/sign-in/auth': lambda peer: (make_response('202 Accepted', ['X-Auth-Request-User: anna'], b'') if
+                                                           peer.request.header('cookie') == 'session=1' else make_response('401 Unauthorized'))(peer)})
     app = run.upstream(name='app')
     run.start(USERS=run.folder / 'users', SIGN_IN=service, APP=app, LOCAL=OTHER)
     def sign_in(password):
@@ -447,7 +447,7 @@ def check_sign_in(run):
 def check_load_balancing(run):
     health = {}
     def healthy(name):
-        return lambda peer: answer(health.get(name, '200 OK'))(peer)
+        return lambda peer: make_response(health.get(name, '200 OK'))(peer)
     one, two, backup = [run.upstream({'/health': healthy(name)}, name=name) for name in ('one', 'two', 'backup')]
     run.start(APP=one, APP_2=two, APP_BACKUP=backup)
     first = {}
@@ -468,7 +468,7 @@ def check_load_balancing(run):
 @example
 def check_private_downloads(run):
     run.file('files/report.pdf', 'report')
-    app = run.upstream({'/report': answer(fields=['X-Accel-Redirect: /files/report.pdf', 'Content-Type: application/pdf'])})
+    app = run.upstream({'/report': make_response(fields=['X-Accel-Redirect: /files/report.pdf', 'Content-Type: application/pdf'])})
     run.start(FILES=run.folder / 'files', SECRET='a secret', APP=app)
     def signed(until, secret='a secret'):
         digest = hashlib.sha256(f'{until}/signed/report.pdf {secret}'.encode()).digest()
@@ -498,7 +498,7 @@ def check_compression(run):
     run.file('www/style.css.br', 'made before')
     big = b'{"a": 1}' * 1000
     fields = ['Content-Type: application/json']
-    run.start(APP=run.upstream({'/api/x': answer(fields=fields, body=big), '/account/x': answer(fields=fields, body=big)}))
+    run.start(APP=run.upstream({'/api/x': make_response(fields=fields, body=big), '/account/x': make_response(fields=fields, body=big)}))
     def coded(target, accept):
         response = run.fetch(target, headers={'Accept-Encoding': accept})
         return response.headers.get('content-encoding'), response.body

@@ -377,7 +377,7 @@ def start_with_few_ports(start, loop, **trees):
     return server, Namespace(server.process.pid)
 
 
-def answer(stream):
+def respond(stream):
     stream.recv(65536)
     stream.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok')
     stream.close()
@@ -396,12 +396,12 @@ def request_unix(path):
     return client
 
 
-def answered(path, listener):
+def responds(path, listener):
     """True if a request gets a response. Without a local port it does not reach the listener."""
     client = request_unix(path)
     listener.settimeout(2 * server_kit.PATIENCE)
     with contextlib.suppress(OSError, EOFError):
-        answer(listener.accept()[0])
+        respond(listener.accept()[0])
         return client.read().status == 200
     return False
 
@@ -419,12 +419,12 @@ def test_ephemeral_ports(start, loop, tmp_path):
     wait_for(lambda: load.counts[502] > 100, 'requests without a port', 90)
     assert set(load.stop()) == {502}
     for stream in connections:
-        answer(stream)
+        respond(stream)
     statuses = collections.Counter(client.read().status for client in clients)
     assert statuses == {200: PORTS, 502: 30 - PORTS}, statuses
     assert 'Cannot assign requested address' in server.errors()
     assert_one_line_per_second(server.errors())
-    wait_for(lambda: answered(path, listener), 'ports are free again', 30)
+    wait_for(lambda: responds(path, listener), 'ports are free again', 30)
     assert signal_and_wait(server, 15) == 0
 
 
@@ -441,13 +441,13 @@ def test_ephemeral_ports_of_stream(start, loop, tmp_path):
     wait_for(lambda: load.counts['failed'] > 300, 'connections without a port', 90)
     assert set(load.stop()) == {'failed'}
     for stream in connections:
-        answer(stream)
+        respond(stream)
     for client in clients:
         assert client.read().status == 200
         client.close()
     assert 'Cannot assign requested address' in server.errors()
     assert_one_line_per_second(server.errors())
-    wait_for(lambda: answered(path, listener), 'ports are free again', 30)
+    wait_for(lambda: responds(path, listener), 'ports are free again', 30)
     assert signal_and_wait(server, 15) == 0
 
 

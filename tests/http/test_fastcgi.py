@@ -209,8 +209,8 @@ BROKEN = {
 
 @pytest.fixture(autouse=True)
 def scripts(application):
-    application.answers.update({path: answer for path, (answer, *_) in {**ANSWERS, **FAULTS}.items()})
-    application.answers.update(BROKEN)
+    application.responses.update({path: response for path, (response, *_) in {**ANSWERS, **FAULTS}.items()})
+    application.responses.update(BROKEN)
 
 
 @pytest.mark.parametrize('path', ANSWERS)
@@ -249,7 +249,7 @@ def test_response_divided_at_each_position(client, application):
             stream.sendall(whole[:at])
             wait_for(lambda: True, '')
             stream.sendall(whole[at:])
-        application.answers['/pieces'] = divided
+        application.responses['/pieces'] = divided
         response = client.get('/pieces')
         assert (response.status, response.body, response.headers['x']) == (201, b'body', 'y')
 
@@ -261,14 +261,14 @@ def test_head_response_has_no_body(client):
 
 
 def test_hidden_fields_and_variable_targets(client, proxy, application):
-    application.answers['/hidden'] = out(b'X-Secret: 1\r\nX-Open: 2\r\n\r\n') + end()
+    application.responses['/hidden'] = out(b'X-Secret: 1\r\nX-Open: 2\r\n\r\n') + end()
     headers = client.get('/hidden').headers
     assert 'x-secret' not in headers and headers['x-open'] == '2'
     assert client.get(f'/variable?to={application.path}').status == 200
     assert client.get('/dead').status == 502
-    application.answers['/timeout'] = lambda stream, requests: stream.recv(1)
+    application.responses['/timeout'] = lambda stream, requests: stream.recv(1)
     assert client.get('/timeout').status == 504
-    application.answers['/intercepted'] = out(b'Status: 404\r\n\r\nnot this') + end()
+    application.responses['/intercepted'] = out(b'Status: 404\r\n\r\nnot this') + end()
     response = client.get('/intercepted')
     assert response.status == 404 and response.body == b'instead'
     assert client.fetch('POST', '/limited', body=b'x' * 11).status == 413
@@ -282,11 +282,11 @@ def test_upstream_connections_are_reused(client, application):
     for size in (0, 10, 100_000):
         assert client.fetch('POST', '/kept', body=b'x' * size).status == 200
         assert application.requests[-1].keep and len(application.requests[-1].body) == size
-    application.answers['/kept/padded'] = out(GOOD + b'padded', padding=200) + record(END, struct.pack('!IB3x', 0, 0), padding=100)
+    application.responses['/kept/padded'] = out(GOOD + b'padded', padding=200) + record(END, struct.pack('!IB3x', 0, 0), padding=100)
     assert client.get('/kept/padded').body == b'padded'
     assert client.get('/kept').body == b'ok'
     assert application.connections == before
-    application.answers['/kept/more'] = out(GOOD + b'more') + end() + b'surplus'
+    application.responses['/kept/more'] = out(GOOD + b'more') + end() + b'surplus'
     assert client.get('/kept/more').body == b'more'
     assert client.get('/kept').body == b'ok'
     assert application.connections == before + 1
@@ -297,7 +297,7 @@ def test_closed_idle_connection_is_retried(client, application):
     def ends(stream, requests):
         stream.sendall(out(GOOD + b'last') + end())
         return False
-    application.answers['/kept/ends'] = ends
+    application.responses['/kept/ends'] = ends
     for _ in range(10):
         assert client.get('/kept/ends').body == b'last'
         assert client.get('/kept').body == b'ok'

@@ -97,21 +97,21 @@ def client(serve, upstream):
     made.close()
 
 
-def status(answer):
+def status(response):
     """The gRPC status: of the trailers, or of a response without a body."""
-    return dict(answer.trailers or answer.headers.items())['grpc-status']
+    return dict(response.trailers or response.headers.items())['grpc-status']
 
 
 def test_unary_call_returns_message_and_trailers(client, upstream):
     text = message(b'x' * 100000)
-    answer = client.fetch('/echo/Unary', method='POST', headers=CALL, body=text)
-    assert (answer.status, bytes(answer.body), answer.trailers) == (200, text, DONE)
-    assert answer.headers['content-type'] == 'application/grpc' and 'content-length' not in answer.headers
+    response = client.fetch('/echo/Unary', method='POST', headers=CALL, body=text)
+    assert (response.status, bytes(response.body), response.trailers) == (200, text, DONE)
+    assert response.headers['content-type'] == 'application/grpc' and 'content-length' not in response.headers
     seen = upstream.last()
     assert [seen.header(name) for name in (':method', ':scheme', 'te', 'grpc-timeout', 'content-type')] == \
         ['POST', 'http', 'trailers', '60S', 'application/grpc']
-    answer = client.fetch('/echo/Many', method='POST', headers=CALL, body=message(b''))
-    assert bytes(answer.body) == b''.join(message(str(i).encode()) for i in range(100)) and status(answer) == '0'
+    response = client.fetch('/echo/Many', method='POST', headers=CALL, body=message(b''))
+    assert bytes(response.body) == b''.join(message(str(i).encode()) for i in range(100)) and status(response) == '0'
     client.fetch('/echo/Set?x=1', method='POST', headers=CALL, body=b'')
     assert upstream.last().header('x-own') == '1' and upstream.connections == 1
 
@@ -125,25 +125,25 @@ def test_grpc_bind_sets_the_local_address(serve, upstream):
 
 def test_bidirectional_messages(client):
     stream = client.request('/echo/Both', method='POST', headers=CALL, end=False)
-    answer = client.responses[stream]
-    client.until(lambda: answer.status == 200)
+    response = client.responses[stream]
+    client.until(lambda: response.status == 200)
     for i in range(10):
         client.send_body(stream, message(b'%d' % i), end=False)
-        client.until(lambda count=i + 1: len(answer.body) == 6 * count)
+        client.until(lambda count=i + 1: len(response.body) == 6 * count)
     client.h2.end_stream(stream)
     client.flush()
     assert client.wait(stream).trailers == DONE
 
 
 def test_trailers_only_response(client):
-    answer = client.fetch('/echo/Fails', method='POST', headers=CALL, body=message(b''))
-    assert (answer.status, answer.body, answer.headers['grpc-status'], answer.headers['grpc-message']) == (200, b'', '5', 'none')
-    assert not answer.trailers
+    response = client.fetch('/echo/Fails', method='POST', headers=CALL, body=message(b''))
+    assert (response.status, response.body, response.headers['grpc-status'], response.headers['grpc-message']) == (200, b'', '5', 'none')
+    assert not response.trailers
 
 
 def test_server_reset_is_forwarded(client):
-    answer = client.fetch('/echo/Breaks', method='POST', headers=CALL, body=message(b''))
-    assert answer.reset == http2.CANCEL and not answer.trailers and message(b'part').startswith(bytes(answer.body))
+    response = client.fetch('/echo/Breaks', method='POST', headers=CALL, body=message(b''))
+    assert response.reset == http2.CANCEL and not response.trailers and message(b'part').startswith(bytes(response.body))
 
 
 def test_client_reset_is_forwarded(client, upstream):
@@ -157,9 +157,9 @@ def test_client_reset_is_forwarded(client, upstream):
 
 @pytest.mark.parametrize('path, code', [('/down', '14'), ('/echo/Never', '4')])
 def test_errors_become_grpc_status(client, path, code):
-    answer = client.fetch(path, method='POST', headers=CALL, body=message(b''))
-    assert (answer.status, answer.headers['content-type'], answer.headers['grpc-status']) == (200, 'application/grpc', code)
-    assert not answer.body and not answer.trailers
+    response = client.fetch(path, method='POST', headers=CALL, body=message(b''))
+    assert (response.status, response.headers['content-type'], response.headers['grpc-status']) == (200, 'application/grpc', code)
+    assert not response.body and not response.trailers
     assert client.fetch(path, method='POST', body=message(b'')).status in (502, 504), 'not a gRPC call'
 
 

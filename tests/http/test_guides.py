@@ -35,7 +35,7 @@ class Shop:
         self.run = examples_kit.Example('nginx', folder)
         self.app = self.run.upstream()
         self.php = self.run.fastcgi()
-        self.php.answers['/info.php'] = out(GOOD + b'php') + end()
+        self.php.responses['/info.php'] = out(GOOD + b'php') + end()
         for name, content in (('www/assets/app.css', 'p{}' * 1000), ('www/50x.html', 'down'), ('www/page.txt', 'page'), ('ssl/x', '')):
             self.run.file(name, content)
         certificate, key = site_kit.make_certificate(str(folder / 'ssl'), HOST, names=[HOST])

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import socket
 import ssl
 import struct
 import subprocess
@@ -77,20 +76,20 @@ def sha256(data):
 
 
 def test_head_has_the_fields_of_get(served, client):
-    answer = client.fetch('/one.txt')
-    assert (answer.status, bytes(answer.body), answer.headers['content-length']) == (200, b'one\n', '4')
-    assert 'connection' not in answer.headers and 'transfer-encoding' not in answer.headers
+    response = client.fetch('/one.txt')
+    assert (response.status, bytes(response.body), response.headers['content-length']) == (200, b'one\n', '4')
+    assert 'connection' not in response.headers and 'transfer-encoding' not in response.headers
     head = client.fetch('/one.txt', method='HEAD')
     assert head.status == 200 and not head.body and head.headers['content-length'] == '4'
-    assert head.headers['etag'] == answer.headers['etag']
+    assert head.headers['etag'] == response.headers['etag']
     assert client.fetch('/empty.txt').status == 200
     big = client.fetch('/1048576.bin')
     assert bytes(big.body) == content(served, '1048576.bin')
 
 
 def test_conditions_and_ranges(served, client):
-    answer = client.fetch('/ten.txt')
-    unchanged = client.fetch('/ten.txt', headers=[('if-none-match', answer.headers['etag'])])
+    response = client.fetch('/ten.txt')
+    unchanged = client.fetch('/ten.txt', headers=[('if-none-match', response.headers['etag'])])
     assert unchanged.status == 304 and not unchanged.body
     part = client.fetch('/ten.txt', headers=[('range', 'bytes=2-4')])
     assert (part.status, bytes(part.body), part.headers['content-range']) == (206, b'234', 'bytes 2-4/10')
@@ -117,8 +116,8 @@ def test_errors_and_redirects(client):
 
 def test_values_have_no_whitespace_at_their_ends(client):
     """RFC 9113 8.2.1; hyper-h2 rejects such a response."""
-    answer = client.fetch('/padded?a=x')
-    assert (answer.status, answer.headers['x-padded'], answer.headers['x-blank']) == (204, 'x', '')
+    response = client.fetch('/padded?a=x')
+    assert (response.status, response.headers['x-padded'], response.headers['x-blank']) == (204, 'x', '')
 
 
 def test_status_444_resets_the_stream_only(client):
@@ -185,8 +184,8 @@ def test_access_log_has_the_transfer_of_each_stream(launch, loop, transport):
 
 
 def test_modules_decide_for_each_stream(client):
-    answers = client.wait(client.request('/limited'), client.request('/limited'))
-    assert 429 in [answer.status for answer in answers] and {answer.status for answer in answers} <= {200, 429}
+    responses = client.wait(client.request('/limited'), client.request('/limited'))
+    assert 429 in [response.status for response in responses] and {response.status for response in responses} <= {200, 429}
     assert client.fetch('/closed').status == 401
     assert client.fetch('/closed', headers=[('authorization', 'Basic YW5uYTp3b25kZXI=')]).body == b'in anna'
     paged = client.fetch('/paged')
@@ -235,15 +234,15 @@ def test_thousand_files_on_three_connections(launch, loop, transport, many):
 def test_hundred_concurrent_streams(served):
     whole = sha256(content(served, '65537.bin'))
     client = open_client(served)
-    for answer in client.wait(*[client.request('/65537.bin') for _ in range(100)]):
-        assert sha256(answer.body) == whole
+    for response in client.wait(*[client.request('/65537.bin') for _ in range(100)]):
+        assert sha256(response.body) == whole
     client.close()
 
 
 def test_window_of_one_byte_limits_data_frames(served):
     client = open_client(served, settings={http2.h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 1})
-    answers = client.wait(client.request('/1024.bin'), client.request('/ten.txt'))
-    assert [bytes(answer.body) for answer in answers] == [content(served, '1024.bin'), b'0123456789']
+    responses = client.wait(client.request('/1024.bin'), client.request('/ten.txt'))
+    assert [bytes(response.body) for response in responses] == [content(served, '1024.bin'), b'0123456789']
     assert client.longest_data == 1
     client.close()
 
@@ -279,8 +278,8 @@ def test_zero_window_times_out(launch, loop, transport):
     served = launch(loop, transport, server={'send_timeout': '1s', 'lingering_timeout': '1s'})
     client = open_client(served, widen=False)
     stalled = client.request('/1048576.bin')
-    answer = client.wait(stalled)
-    assert answer.reset == http2.CANCEL and len(answer.body) == http2.WINDOW
+    response = client.wait(stalled)
+    assert response.reset == http2.CANCEL and len(response.body) == http2.WINDOW
     client.h2.increment_flow_control_window(1 << 20)
     client.flush()
     assert client.fetch('/one.txt').status == 200, 'the connection lives'
@@ -302,7 +301,7 @@ def test_shutdown_completes_open_streams(start, loop, transport, site, how):
     client.flush()
     with open(os.path.join(site, '1048576.bin'), 'rb') as stream:
         whole = sha256(stream.read())
-    assert [sha256(answer.body) for answer in client.wait(*streams)] == [whole] * 4
+    assert [sha256(response.body) for response in client.wait(*streams)] == [whole] * 4
     client.to_end()
     assert client.goaway[0] == (2 ** 31 - 1, http2.NO_ERROR)
     assert client.goaway[-1] == (streams[-1], http2.NO_ERROR)

@@ -194,8 +194,8 @@ def test_long_header_list_is_431(served, bystander):
     for fields in ([('x-long', 'a' * 9000)], [(f'x-{i}', 'a' * 4000) for i in range(12)], [(f'x-{i}', 'a') for i in range(1001)]):
         client.h2.remote_settings.update({http2.h2.settings.SettingCodes.MAX_HEADER_LIST_SIZE: 1 << 20})
         client.h2.remote_settings.acknowledge()
-        answer = client.fetch('/one.txt', headers=fields)
-        assert answer.status == 431, fields[0][0]
+        response = client.fetch('/one.txt', headers=fields)
+        assert response.status == 431, fields[0][0]
         assert client.fetch('/one.txt').status == 200
     client.close()
 

@@ -70,10 +70,10 @@ def client(served):
 
 
 def test_request_fields_are_converted_to_http1(client, upstream):
-    answer = client.fetch('/a/b%20c?x=1', authority='LOCALHOST:1234', headers=[
+    response = client.fetch('/a/b%20c?x=1', authority='LOCALHOST:1234', headers=[
         ('cookie', 'a=1'), ('cookie', 'b=2'), ('te', 'trailers'), ('x-custom', 'yes'), ('accept-encoding', 'gzip')])
     seen = upstream.last()
-    assert answer.status == 200 and answer.body == b'one GET /a/b%20c?x=1\n'
+    assert response.status == 200 and response.body == b'one GET /a/b%20c?x=1\n'
     assert seen.version == 'HTTP/1.1' and seen.header('host') == 'localhost' and seen.header('cookie') == 'a=1; b=2'
     assert seen.header('x-custom') == 'yes' and len(seen.all('host')) == 1
     assert seen.header('via').startswith('2'), 'the protocol of the received request (RFC 9110 7.6.3)'
@@ -119,8 +119,8 @@ def test_truncated_response_resets_its_stream(client):
 def test_large_bodies_in_both_directions(client, upstream):
     down = client.request('/big')
     up = client.request('/streamed/up', method='POST', headers=[('content-length', str(len(BIG)))], body=BIG)
-    received, answer = client.wait(down, up)
-    assert answer.status == 200
+    received, response = client.wait(down, up)
+    assert response.status == 200
     assert hashlib.sha256(received.body).digest() == hashlib.sha256(BIG).digest()
     seen = next(request for request in reversed(upstream.requests) if request.target == '/up')
     assert hashlib.sha256(seen.body).digest() == hashlib.sha256(BIG).digest()
@@ -129,8 +129,8 @@ def test_large_bodies_in_both_directions(client, upstream):
 def test_upload_above_client_max_body_size_is_413(client):
     """The connection and its other streams continue, with and without Content-Length."""
     for headers in ([('content-length', '100000')], []):
-        answer = client.fetch('/small/up', method='POST', headers=headers, body=BIG[:100000])
-        assert answer.status == 413
+        response = client.fetch('/small/up', method='POST', headers=headers, body=BIG[:100000])
+        assert response.status == 413
     assert client.fetch('/after').status == 200
 
 

@@ -37,24 +37,24 @@ def test_send_timeout_ends_a_blocked_stream(served):
     client = http2.connect(served.port, served.transport, TIMEOUT, widen=False, connection_window=1 << 24)
     stalled = client.request('/1048576.bin')
     client.until(lambda: len(client.responses[stalled].body) == http2.WINDOW)
-    answers = []
-    keep_busy(BUSY, lambda: answers.append(client.fetch('/one.txt').status), lambda: client.responses[stalled].over)
+    responses = []
+    keep_busy(BUSY, lambda: responses.append(client.fetch('/one.txt').status), lambda: client.responses[stalled].over)
     assert client.responses[stalled].reset == http2.CANCEL, 'the responses of other streams extend the timeout'
     assert len(client.responses[stalled].body) == http2.WINDOW
-    assert set(answers) == {200} and client.fetch('/one.txt').status == 200
+    assert set(responses) == {200} and client.fetch('/one.txt').status == 200
     client.close()
 
 
 def test_progress_restarts_the_send_timeout(served):
     client = http2.connect(served.port, served.transport, TIMEOUT, widen=False, connection_window=1 << 24)
     slow = client.request('/1048576.bin')
-    answer = client.responses[slow]
-    client.until(lambda: len(answer.body) == http2.WINDOW)
+    response = client.responses[slow]
+    client.until(lambda: len(response.body) == http2.WINDOW)
     for number in range(1, 7):
         time.sleep(0.7)
         client.h2.increment_flow_control_window(10_000, slow)
         client.flush()
-        client.until(lambda number=number: len(answer.body) == http2.WINDOW + number * 10_000)
+        client.until(lambda number=number: len(response.body) == http2.WINDOW + number * 10_000)
     client.h2.increment_flow_control_window(1 << 20, slow)
     client.flush()
     assert len(client.wait(slow).body) == 1 << 20
@@ -78,7 +78,7 @@ def test_client_body_timeout_ends_a_stalled_stream(served, upstream):
     assert not client.responses[delayed].over, 'a location has its own timeout'
     client.send_body(busy, b'y')
     client.send_body(delayed, b'late')
-    assert [answer.status for answer in client.wait(busy, delayed)] == [200, 200]
+    assert [response.status for response in client.wait(busy, delayed)] == [200, 200]
     bodies = {request.target: request.body for request in upstream.requests[before:]}
     assert bodies['/long_timeout/late'] == b'late' and bodies['/to/busy'].endswith(b'xy')
     client.close()

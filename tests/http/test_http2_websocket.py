@@ -116,33 +116,33 @@ def announces_tunnels(client):
 def connect_to(client, target, protocol='websocket', method='CONNECT', headers=()):
     """Requests a tunnel; returns its stream and the response, whose head has arrived."""
     stream = client.request(target, method, [(':protocol', protocol), ('sec-websocket-version', '13'), *headers], end=False)
-    answer = client.responses[stream]
-    client.until(lambda: answer.status or answer.over)
-    return stream, answer
+    response = client.responses[stream]
+    client.until(lambda: response.status or response.over)
+    return stream, response
 
 
 def test_bytes_are_forwarded_in_both_directions(served, client, upstream):
     """A tunnel is neither a body of limited size (client_max_body_size) nor one that must arrive in time (client_body_timeout)."""
-    stream, answer = connect_to(client, '/echo', headers=[('sec-websocket-protocol', 'chat'), ('sec-websocket-key', 'x'), ('cookie', 'a=1')])
-    assert answer.status == 200 and answer.headers['sec-websocket-protocol'] == 'chat'
-    assert not {'upgrade', 'connection', 'sec-websocket-accept', 'content-length', 'transfer-encoding'} & set(answer.headers)
+    stream, response = connect_to(client, '/echo', headers=[('sec-websocket-protocol', 'chat'), ('sec-websocket-key', 'x'), ('cookie', 'a=1')])
+    assert response.status == 200 and response.headers['sec-websocket-protocol'] == 'chat'
+    assert not {'upgrade', 'connection', 'sec-websocket-accept', 'content-length', 'transfer-encoding'} & set(response.headers)
     seen = upstream.last()
     assert seen.line == 'GET /echo HTTP/1.1' and seen.header('upgrade') == 'websocket' and seen.header('connection').lower() == 'upgrade'
     assert len(seen.all('sec-websocket-key')) == 1 and seen.header('sec-websocket-version') == '13' and seen.header('cookie') == 'a=1'
     assert seen.header('content-length') is None and seen.header('transfer-encoding') is None
     client.send_body(stream, b'ping', end=False)
-    client.until(lambda: answer.body == b'ping')
+    client.until(lambda: response.body == b'ping')
     time.sleep(2.5)
     other = client.fetch('/page')
     assert other.status == 200, 'other requests use the connection'
     client.send_body(stream, BIG, end=False)
-    client.until(lambda: len(answer.body) == 4 + len(BIG) or answer.over)
-    assert answer.body[4:] == BIG
+    client.until(lambda: len(response.body) == 4 + len(BIG) or response.over)
+    assert response.body[4:] == BIG
     client.send_body(stream, b'', end=True)
     client.wait(stream)
-    assert answer.body[4 + len(BIG):] == b'over' and answer.ended and answer.reset is None, 'the server can still send after END_STREAM'
+    assert response.body[4 + len(BIG):] == b'over' and response.ended and response.reset is None, 'the server can still send after END_STREAM'
     row = wait_for(lambda: [row for row in served.server.access() if row['request_uri'] == '/echo'], 'a log line')[-1]
-    assert row['status'] == '200' and int(row['body_bytes_sent']) == len(answer.body)
+    assert row['status'] == '200' and int(row['body_bytes_sent']) == len(response.body)
 
 
 def test_each_handshake_has_a_new_key(client, upstream):
@@ -152,21 +152,21 @@ def test_each_handshake_has_a_new_key(client, upstream):
 
 
 def test_bytes_after_the_101_are_forwarded(client):
-    _, answer = connect_to(client, '/first')
-    client.until(lambda: answer.body == b'hello')
+    _, response = connect_to(client, '/first')
+    client.until(lambda: response.body == b'hello')
 
 
 def test_server_close_ends_the_stream(client):
-    stream, answer = connect_to(client, '/end')
+    stream, response = connect_to(client, '/end')
     client.wait(stream)
-    assert answer.status == 200 and answer.body == b'bye' and answer.ended
+    assert response.status == 200 and response.body == b'bye' and response.ended
 
 
 def test_server_abort_resets_the_stream(client):
-    stream, answer = connect_to(client, '/reset')
+    stream, response = connect_to(client, '/reset')
     client.send_body(stream, b'12345', end=False)
     client.wait(stream)
-    assert answer.status == 200 and answer.reset == CANCEL
+    assert response.status == 200 and response.reset == CANCEL
     assert client.fetch('/page').status == 200
 
 
@@ -191,34 +191,34 @@ def test_zero_window_applies_backpressure(served, upstream):
     """Without a window the server's bytes wait, and other streams proceed; the tunnel does not time out after it has a window again."""
     client = http2.connect(served.port, served.transport, TIMEOUT, widen=False)
     client.until(lambda: announces_tunnels(client))
-    stream, answer = connect_to(client, '/flood')
+    stream, response = connect_to(client, '/flood')
     client.h2.increment_flow_control_window(1 << 24)
     client.flush()
-    client.until(lambda: len(answer.body) == http2.WINDOW)
+    client.until(lambda: len(response.body) == http2.WINDOW)
     assert client.fetch('/page').status == 200
     client.h2.increment_flow_control_window(len(BIG), stream)
     client.flush()
-    client.until(lambda: len(answer.body) == len(BIG))
-    assert answer.body == BIG
+    client.until(lambda: len(response.body) == len(BIG))
+    assert response.body == BIG
     client.close()
 
 
 @pytest.mark.parametrize('target', ['/forged', '/without-upgrade', '/without-connection', '/other'])
 def test_invalid_handshake_is_502(served, client, target):
-    stream, answer = connect_to(client, target)
+    stream, response = connect_to(client, target)
     client.send_body(stream, b'', end=True)
     client.wait(stream)
-    assert answer.status == 502
+    assert response.status == 502
     assert 'upstream sent invalid response: ' in served.server.errors()
 
 
 def test_rejected_upgrade_has_its_status(client, upstream):
     """The client would take a 2xx for the tunnel; another status is passed on."""
     for target, status in (('/denied', 403), ('/plain', 501), ('/page', 501), ('/one.txt', 501)):
-        stream, answer = connect_to(client, target)
+        stream, response = connect_to(client, target)
         client.send_body(stream, b'', end=True)
         client.wait(stream)
-        assert answer.status == status, target
+        assert response.status == status, target
     assert connect_to(client, '/text')[1].status == 200, 'limit_except applies as to the GET of HTTP/1.1'
 
 
@@ -267,17 +267,18 @@ def test_websockets_library_as_server(launch, loop, transport, sockets):
     client = http2.connect(served.port, served.transport, TIMEOUT)
     client.until(lambda: announces_tunnels(client))
     streams = [connect_to(client, '/', headers=[('sec-websocket-protocol', 'chat')]) for _ in range(10)]
-    for number, (stream, answer) in enumerate(streams):
-        assert answer.status == 200 and answer.headers['sec-websocket-protocol'] == 'chat'
+    for number, (stream, response) in enumerate(streams):
+        assert response.status == 200 and response.headers['sec-websocket-protocol'] == 'chat'
         send_frame(client, stream, frames.Opcode.TEXT, f'number {number}'.encode())
-    for number, (stream, answer) in enumerate(streams):
+    for number, (stream, response) in enumerate(streams):
         expected = frames.Frame(frames.Opcode.TEXT, f'number {number}'.encode()).serialize(mask=False)
-        client.until(lambda: len(answer.body) >= len(expected))
-        assert answer.body == expected
+        client.until(lambda: len(response.body) >= len(expected))
+        assert response.body == expected
         reason = f'{number} {loop} {transport}'
         send_frame(client, stream, frames.Opcode.CLOSE, frames.Close(4001, reason).serialize(), end=True)
         client.wait(stream)
-        assert answer.ended and answer.body[len(expected):] == frames.Frame(frames.Opcode.CLOSE, frames.Close(4001, reason).serialize()).serialize(mask=False)
+        close = frames.Frame(frames.Opcode.CLOSE, frames.Close(4001, reason).serialize())
+        assert response.ended and response.body[len(expected):] == close.serialize(mask=False)
         wait_for(lambda: f'4001 {reason}\n' in notes.read_text(), 'no closing handshake')
     client.close()
 

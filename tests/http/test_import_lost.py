@@ -75,12 +75,12 @@ def test_lost_directives_close_access(tmp_path, www, before, inside, closed, ope
     port = server_kit.free_port()
     server, made = served(tmp_path, f'events {{ }} http {{ {before} server {{ listen 127.0.0.1:{port}; root {www}; {inside} }} }}', port)
     try:
-        answers = {request: fetch(port, request) for request in closed + opened}
+        responses = {request: fetch(port, request) for request in closed + opened}
     finally:
         server.stop()
-    assert {request: answer.status for request, answer in answers.items()} == {
+    assert {request: response.status for request, response in responses.items()} == {
         **dict.fromkeys(closed, 503), **dict.fromkeys(opened, 200)}, made.read_text()
-    assert not any(b'secret' in answers[request].body for request in closed)
+    assert not any(b'secret' in responses[request].body for request in closed)
 
 
 @pytest.mark.http1('the configuration of nginx has no HTTP/2')

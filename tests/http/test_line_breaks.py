@@ -56,14 +56,14 @@ def exchange(served, target, *lines):
         return b''.join(iter(lambda: sock.recv(65536), b'')).decode('latin-1')
 
 
-def fields(answer):
+def fields(response):
     """Parses the fields of the final header section; fails on an invalid line, or if the inserted value has become a field line."""
-    head = [part for part in answer.split('\r\n\r\n') if part.startswith('HTTP/1.1 ')][-1]
+    head = [part for part in response.split('\r\n\r\n') if part.startswith('HTTP/1.1 ')][-1]
     made = {}
     for line in head.split('\r\n')[1:]:
-        assert re.fullmatch(r'[!-9;-~]+: [\t -~]*', line), answer
+        assert re.fullmatch(r'[!-9;-~]+: [\t -~]*', line), response
         name, _, value = line.partition(': ')
-        assert name != 'X-Split', answer
+        assert name != 'X-Split', response
         made[name.lower()] = value
     return made
 
@@ -83,9 +83,9 @@ def fields(answer):
     ('/proxy/', 302, 'set-cookie', f'c=1; Path=/{WHOLE}/there'),
 ])
 def test_line_breaks_in_fields_become_spaces(served, target, status, name, value):
-    answer = exchange(served, target)
-    assert answer.startswith(f'HTTP/1.1 {status} '), answer
-    found = fields(answer)[name]
+    response = exchange(served, target)
+    assert response.startswith(f'HTTP/1.1 {status} '), response
+    found = fields(response)[name]
     assert (found.replace(f'http://localhost:{served.port}', '') if name == 'location' else found) == value
 
 
@@ -99,8 +99,8 @@ def test_line_breaks_in_trailers_become_spaces(served):
 
 
 def test_line_breaks_in_early_hints_become_spaces(served):
-    answer = exchange(served, '/hints', 'Sec-Fetch-Mode: navigate')
-    fields(answer.partition('\r\n\r\n')[0] + '\r\n\r\n')
+    response = exchange(served, '/hints', 'Sec-Fetch-Mode: navigate')
+    fields(response.partition('\r\n\r\n')[0] + '\r\n\r\n')
 
 
 def test_line_breaks_in_a_body_are_retained(served):

@@ -187,11 +187,11 @@ BAD = [{'fails': (SERVFAIL, 'DNS server'), 'denied': (3, 'not found'), 'silent':
        {'short': (b'\0' * 5, GARBAGE), 'garbled': (b'\xff' * 40, GARBAGE)}]
 
 
-@pytest.mark.parametrize('bad', BAD, ids=['no answer', 'garbage'])
+@pytest.mark.parametrize('bad', BAD, ids=['no response', 'garbage'])
 def test_failed_resolutions_are_502_and_logged(environment, bad):
     """A failed resolution causes 502 and one log line with the name; the resolver repeats it, and uses a valid response at once."""
     one = environment.upstream('one')
-    environment.dns.zone.update({f'{name}.test': answer for name, (answer, _) in bad.items()})
+    environment.dns.zone.update({f'{name}.test': response for name, (response, _) in bad.items()})
     environment.start({'sound': {'server': f'127.0.0.1:{one.port}'}, **{name: {'server': f'{name}.test:{one.port}'} for name in bad}},
                 locations={f'/{name}': {'proxy_pass': f'http://{name}'} for name in ('sound', *bad)})
     assert environment.responding_server('/sound') == 'one'

@@ -291,8 +291,8 @@ def test_serve_accepts_any_directory_name(tmp_path, name):
     (folder / 'index.html').write_text('<p>here\n')
     serve = Serve('--port', str(server_kit.free_port()), '--', name, folder=str(tmp_path))
     try:
-        answer = http1.connect(serve.port, 'user').get('/')
-        assert (answer.status, answer.body) == (200, b'<p>here\n')
+        response = http1.connect(serve.port, 'user').get('/')
+        assert (response.status, response.body) == (200, b'<p>here\n')
     finally:
         status, rest = serve.end()
     assert status == 0

@@ -267,9 +267,9 @@ def test_a_wall_clock_that_jumps_ends_no_worker(start, loop, tmp_path):
     workers, connections = set(server.workers()), [http1.connect(server.plain) for _ in range(4)]
 
     def shift():
-        answers = [client.get('/one.txt') for client in connections]
-        assert all(answer.status == 200 for answer in answers)
-        return {round((email.utils.parsedate_to_datetime(answer.headers['date']).timestamp() - time.time()) / 86400) for answer in answers}
+        responses = [client.get('/one.txt') for client in connections]
+        assert all(response.status == 200 for response in responses)
+        return {round((email.utils.parsedate_to_datetime(response.headers['date']).timestamp() - time.time()) / 86400) for response in responses}
     assert shift() == {0}
     for days in (1, -1):
         with open(clock, 'r+b', buffering=0) as stream:

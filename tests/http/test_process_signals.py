@@ -70,8 +70,8 @@ def test_quit_serves_queued_connections(start, loop, kind):
     os.kill(worker, signal.SIGCONT)
     for sock in sockets:
         client = http1.Client(sock if kind == 'plain' else http1.tls_context().wrap_socket(sock))
-        answer = client.get('/one.txt')
-        assert answer.status == 200 and answer.body == b'one\n' and answer.closes
+        response = client.get('/one.txt')
+        assert response.status == 200 and response.body == b'one\n' and response.closes
         assert client.at_end()
         client.close()
     assert server.process.wait(20 * server_kit.PATIENCE) == 0

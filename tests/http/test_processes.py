@@ -140,11 +140,11 @@ def test_killed_and_crashed_workers_are_replaced(launch_one, monkeypatch):
         before = server.workers()
         os.kill(before[0], how)
         until(lambda: server.workers() and server.workers() != before and gone(before[:1]), 'another worker')
-        until(lambda: answers(port), 'it serves again')
+        until(lambda: serves(port), 'it serves again')
     assert 'exited' in server.errors() or 'signal' in server.errors() or 'died' in server.errors()
 
 
-def answers(port):
+def serves(port):
     try:
         return http1.connect(port, timeout=5).get('/one.txt').status == 200
     except (OSError, EOFError):
@@ -212,7 +212,7 @@ def test_daemon_writes_its_pid_file(site, tmp_path, loop):
     done = subprocess.run([server_kit.SLUICE, '-c', server.config_path], stdin=subprocess.DEVNULL, timeout=30 * PATIENCE, check=False)
     assert done.returncode == 0
     pid_path = os.path.join(server.folder, 'pid')
-    until(lambda: server_kit.read_text(pid_path).strip().isdigit() and answers(port), 'it serves in the background')
+    until(lambda: server_kit.read_text(pid_path).strip().isdigit() and serves(port), 'it serves in the background')
     pid = int(server_kit.read_text(pid_path))
     assert os.getsid(pid) != os.getsid(0)
     os.kill(pid, signal.SIGTERM)
@@ -242,7 +242,7 @@ def test_worker_connections_pauses_accepting(launch_one):
     assert server.ticks() - before < 100, 'it does not spin at the cap'
     for sock in connections:
         sock.close()
-    until(lambda: answers(port), 'a free place again')
+    until(lambda: serves(port), 'a free place again')
 
 
 def test_worker_connections_per_address_closes_excess_connections(launch_one, loop):
@@ -265,7 +265,7 @@ def test_worker_connections_per_address_closes_excess_connections(launch_one, lo
     assert all(client.get('/one.txt').status == 200 for client in connections)
     assert server.errors().count('127.0.0.1 has 3 connections: further ones are closed') >= 1
     connections.pop().close()
-    until(lambda: answers(port), 'a free place again')
+    until(lambda: serves(port), 'a free place again')
 
 
 def test_exhausted_descriptors_pause_accepting(site, certificate, tmp_path, loop):
@@ -286,12 +286,12 @@ def test_exhausted_descriptors_pause_accepting(site, certificate, tmp_path, loop
         assert server.ticks() - before < 100
         for sock in connections:
             sock.close()
-        until(lambda: answers(port), 'it serves again')
+        until(lambda: serves(port), 'it serves again')
     finally:
         server.stop()
 
 
-def answered(port, client):
+def responds(port, client):
     """Whether a request on a new connection, which stays open, gets a response."""
     with contextlib.suppress(EOFError, OSError):
         client.append(http1.connect(port))
@@ -307,7 +307,7 @@ def test_idle_connections_are_closed_without_free_descriptors(site, tmp_path, lo
     stored = []
     try:
         for number in range(100):
-            until(lambda: answered(port, stored), f'client {number} is answered')
+            until(lambda: responds(port, stored), f'client {number} is answered')
         lines = re.findall(r'^(.{19}) \[crit\] (\d+)#.*out of file descriptors: \d+ idle client', server.errors(), re.M)
         assert lines
         assert len(set(lines)) == len(lines), 'at most one line per second'

@@ -47,8 +47,8 @@ def test_streamed_responses_of_uvicorn(launch, loop, transport, uvicorn):
     client = before(launch, loop, transport, uvicorn).connect()
     whole = b''.join(bytes([size & 255]) * size for size in range(1, 1415))
     for _ in range(2):
-        answer = client.get('/stream')
-        assert not answer.has_length and answer.body == whole
+        response = client.get('/stream')
+        assert not response.has_length and response.body == whole
     client.close()
 
 
@@ -111,9 +111,9 @@ def test_idle_connections_closed_by_the_application(launch, loop, transport):
     """The application closes idle connections at once, often while the proxy sends the next request: no client receives an error."""
     made = programs.uvicorn('asgi:app', '--timeout-keep-alive', '0')
     client = before(launch, loop, transport, made).connect()
-    answers = [client.get(f'/{number}') for number in range(200)]
-    assert {answer.status for answer in answers} == {200}
-    assert len({json.loads(answer.body)['port'] for answer in answers}) > 2     # some connections did end
+    responses = [client.get(f'/{number}') for number in range(200)]
+    assert {response.status for response in responses} == {200}
+    assert len({json.loads(response.body)['port'] for response in responses}) > 2     # some connections did end
     client.close()
     made.stop()
 
@@ -173,8 +173,8 @@ def test_websockets_close_from_either_side(launch, loop, transport, sockets):
 def test_rejected_upgrade_is_forwarded(launch, loop, transport, sockets):
     """A rejected upgrade is passed on, and the connection ends as the upstream server requests."""
     client = before(launch, loop, transport, sockets[0]).connect()
-    answer = client.get('/')
-    assert answer.status == 426
+    response = client.get('/')
+    assert response.status == 426
     client.close()
 
 
@@ -260,10 +260,10 @@ class Load:
             method = ('GET', 'POST', 'PUT')[turn % 3]
             name = f'{method}-{number}-{turn}'
             try:
-                answer = client.fetch(method, f'/noted?id={name}', body=b'' if method == 'GET' else b'x' * 10)
-                assert answer.status != 200 or answer.body == name.encode(), answer
-                self.outcomes[name] = answer.status
-                if answer.closes:
+                response = client.fetch(method, f'/noted?id={name}', body=b'' if method == 'GET' else b'x' * 10)
+                assert response.status != 200 or response.body == name.encode(), response
+                self.outcomes[name] = response.status
+                if response.closes:
                     client.close()
                     client = self.served.connect()
             except (EOFError, OSError) as error:

@@ -35,7 +35,7 @@ def framed(peer, body, fields=''):
     return 'end' not in path
 
 
-class Answering:
+class Responding:
     """Scripts that set `sent` when the proxy has taken the whole response."""
 
     def __init__(self):
@@ -69,14 +69,14 @@ class Answering:
 
 
 @pytest.fixture(scope='module')
-def answering():
-    return Answering()
+def responding():
+    return Responding()
 
 
 @pytest.fixture(scope='module')
-def second_upstream(answering, new_directory):
+def second_upstream(responding, new_directory):
     """An upstream server with long responses."""
-    made = Upstream(answering.scripts(), name='second', path=str(new_directory() / 'second.sock'))
+    made = Upstream(responding.scripts(), name='second', path=str(new_directory() / 'second.sock'))
     yield made
     made.stop()
     assert not made.faults, made.faults
@@ -111,7 +111,7 @@ def folder(new_directory):
 @pytest.fixture
 def proxy(launch, loop, transport, upstream, second_upstream, failing, folder):
     to = f'http://127.0.0.1:{upstream.port}'
-    answers = {'proxy_pass': f'unix:{second_upstream.path}', 'proxy_buffering': 'on', 'proxy_temp_path': str(folder)}
+    responses = {'proxy_pass': f'unix:{second_upstream.path}', 'proxy_buffering': 'on', 'proxy_temp_path': str(folder)}
     group = {'proxy_pass': 'http://group', 'proxy_next_upstream': ['error', 'http_503']}
     return launch(loop, transport, http={
         'proxy_request_buffering': 'on', 'client_body_temp_path': str(folder), 'client_max_body_size': '8m',
@@ -125,12 +125,12 @@ def proxy(launch, loop, transport, upstream, second_upstream, failing, folder):
         '/retried': group, '/busy': group, '/post': group,
         '/page': {'proxy_pass': f'http://127.0.0.1:{failing.port}', 'error_page': '502 @second'},
         '@second': {'proxy_pass': to},
-        '/kept/': answers,
-        '/free/': {**answers, 'proxy_pass': 'http://one'},
-        '/passed/': {**answers, 'proxy_buffering': 'off'},
-        '/small-file/': {**answers, 'proxy_buffers': '4 4k', 'proxy_max_temp_file_size': '1m'},
-        '/no-file/': {**answers, 'proxy_max_temp_file_size': 0},
-        '/no-folder/': {**answers, 'proxy_temp_path': '/proc'},
+        '/kept/': responses,
+        '/free/': {**responses, 'proxy_pass': 'http://one'},
+        '/passed/': {**responses, 'proxy_buffering': 'off'},
+        '/small-file/': {**responses, 'proxy_buffers': '4 4k', 'proxy_max_temp_file_size': '1m'},
+        '/no-file/': {**responses, 'proxy_max_temp_file_size': 0},
+        '/no-folder/': {**responses, 'proxy_temp_path': '/proc'},
         '/slow': {'proxy_pass': to, 'client_body_timeout': '300ms'},
         '/slow-streamed': {'proxy_pass': to, 'client_body_timeout': '300ms', 'proxy_request_buffering': 'off'},
     }})
@@ -307,11 +307,11 @@ def request_without_reading(proxy, target):
 
 
 @pytest.mark.parametrize('framing', ['length', 'chunked', 'end'])
-def test_buffered_response_releases_the_upstream_connection(proxy, answering, folder, framing):
+def test_buffered_response_releases_the_upstream_connection(proxy, responding, folder, framing):
     """The proxy takes the whole response and releases the upstream connection before the client has read a byte."""
-    answering.sent.clear()
+    responding.sent.clear()
     slow = request_without_reading(proxy, f'/free/huge-{framing}')
-    assert answering.sent.wait(20 * server_kit.PATIENCE), 'a slow client delays the upstream server'
+    assert responding.sent.wait(20 * server_kit.PATIENCE), 'a slow client delays the upstream server'
     assert not os.listdir(folder), 'a temporary file has a name'
     other = proxy.connect()
     wait_for(lambda: other.get('/free/short').status == 200, 'the only permitted connection is still in use')
@@ -324,19 +324,19 @@ def test_buffered_response_releases_the_upstream_connection(proxy, answering, fo
 
 @pytest.mark.parametrize('target', ['/passed/huge-length', '/kept/buffering-no', '/no-file/huge-length', '/no-folder/huge-chunked',
                                     '/small-file/huge-end'])
-def test_full_buffers_apply_backpressure(proxy, answering, target):
-    answering.sent.clear()
+def test_full_buffers_apply_backpressure(proxy, responding, target):
+    responding.sent.clear()
     slow = request_without_reading(proxy, target)
-    assert not answering.sent.wait(1)
+    assert not responding.sent.wait(1)
     assert slow.read().body == HUGE
-    assert answering.sent.wait(20 * server_kit.PATIENCE)
+    assert responding.sent.wait(20 * server_kit.PATIENCE)
     slow.close()
 
 
-def test_x_accel_buffering_controls_buffering(proxy, answering):
-    answering.sent.clear()
+def test_x_accel_buffering_controls_buffering(proxy, responding):
+    responding.sent.clear()
     slow = request_without_reading(proxy, '/passed/buffering-yes')
-    assert answering.sent.wait(20 * server_kit.PATIENCE)
+    assert responding.sent.wait(20 * server_kit.PATIENCE)
     response = slow.read()
     assert response.body == HUGE and 'x-accel-buffering' not in response.headers
     slow.close()
@@ -352,11 +352,11 @@ def test_fast_client_gets_the_same_body(client):
     assert client.get('/kept/short').body == b'short'
 
 
-def test_temporary_file_is_sent_by_sendfile(proxy, answering):
+def test_temporary_file_is_sent_by_sendfile(proxy, responding):
     """Transports that send files by sendfile also send the temporary file by sendfile."""
-    answering.sent.clear()
+    responding.sent.clear()
     slow = request_without_reading(proxy, f'/kept/huge-length?{proxy.transport}')
-    assert answering.sent.wait(20 * server_kit.PATIENCE)
+    assert responding.sent.wait(20 * server_kit.PATIENCE)
     assert slow.read().body == HUGE
     slow.close()
     row = proxy.server.access_for(f'/kept/huge-length?{proxy.transport}')[0]
@@ -365,7 +365,7 @@ def test_temporary_file_is_sent_by_sendfile(proxy, answering):
         assert int(row['bytes_zero_copy']) > len(LARGE)
 
 
-def test_missing_directory_is_logged_once(proxy, answering):
+def test_missing_directory_is_logged_once(proxy, responding):
     output = 'creating a temporary file in "/proc" failed'
     before = proxy.server.errors().count(output)
     slow = request_without_reading(proxy, '/no-folder/huge-length')
@@ -388,19 +388,19 @@ def test_truncated_body_is_detectable(proxy, target):
     client.close()
 
 
-def test_server_sent_events_are_not_delayed(proxy, answering):
+def test_server_sent_events_are_not_delayed(proxy, responding):
     client = request_without_reading(proxy, '/kept/events')
     head = client.head()
     assert head.status == 200
     while b'data: 0' not in client.buffer:
         assert client.fill()
-    answering.sent.set()
+    responding.sent.set()
     while b'data: 1' not in client.buffer:
         assert client.fill()
     client.close()
 
 
-def test_disconnections_at_each_stage(proxy, answering):
+def test_disconnections_at_each_stage(proxy, responding):
     """Clients disconnect at different points of a response; the next client receives a complete one."""
     for wait in (0, 0.01, 0.1, 0.5):
         client = request_without_reading(proxy, '/kept/huge-length')

@@ -94,8 +94,8 @@ def client(launch, loop, transport, upstream, tmp_path):
 
 @pytest.mark.parametrize('method, body', [('GET', b''), ('POST', b'of the client'), ('PUT', BODY[:100000])])
 def test_proxy_set_body_replaces_the_body(client, upstream, method, body):
-    answer = client.fetch(method, '/set?who=me', body=body)
-    assert answer.status == 200 and answer.body.endswith(b'\n\n<me>')
+    response = client.fetch(method, '/set?who=me', body=body)
+    assert response.status == 200 and response.body.endswith(b'\n\n<me>')
     assert upstream.last().header('content-length') == '4'
 
 
@@ -133,19 +133,19 @@ def test_proxy_pass_request_headers_off(client, upstream):
 def test_force_ranges_answers_206(client, path):
     for spec, first, last in (('0-0', 0, 0), ('100-299999', 100, 299999), ('-5', len(BODY) - 5, len(BODY) - 1),
                                ('524280-', 524280, len(BODY) - 1), ('0-', 0, len(BODY) - 1)):
-        answer = client.fetch('GET', path, [('Range', f'bytes={spec}')])
-        assert answer.status == 206 and answer.body == BODY[first:last + 1], spec
-        assert answer.headers['content-range'] == f'bytes {first}-{last}/{len(BODY)}'
-    answer = client.get(path)
-    assert answer.status == 200 and answer.body == BODY and answer.headers['accept-ranges'] == 'bytes'
+        response = client.fetch('GET', path, [('Range', f'bytes={spec}')])
+        assert response.status == 206 and response.body == BODY[first:last + 1], spec
+        assert response.headers['content-range'] == f'bytes {first}-{last}/{len(BODY)}'
+    response = client.get(path)
+    assert response.status == 200 and response.body == BODY and response.headers['accept-ranges'] == 'bytes'
 
 
 def test_force_ranges_with_invalid_ranges(client):
-    answer = client.fetch('GET', '/whole', [('Range', f'bytes={len(BODY)}-')])
-    assert answer.status == 416 and answer.headers['content-range'] == f'bytes */{len(BODY)}'
+    response = client.fetch('GET', '/whole', [('Range', f'bytes={len(BODY)}-')])
+    assert response.status == 416 and response.headers['content-range'] == f'bytes */{len(BODY)}'
     for fields in ([('Range', 'bytes=0-1, 5-6')], [('Range', 'lines=0-1')], [('Range', 'bytes=0-1'), ('If-Range', '"other"')]):
-        answer = client.fetch('GET', '/whole', fields)
-        assert answer.status == 200 and answer.body == BODY, fields
+        response = client.fetch('GET', '/whole', fields)
+        assert response.status == 200 and response.body == BODY, fields
     assert client.fetch('GET', '/whole', [('Range', 'bytes=0-1'), ('If-Range', '"e"')]).body == BODY[:2]
     assert client.fetch('GET', '/unforced', [('Range', 'bytes=0-1')]).status == 200
     assert client.fetch('GET', '/chunked', [('Range', 'bytes=0-1')]).body == b'abcd'
@@ -155,25 +155,25 @@ def test_force_ranges_with_invalid_ranges(client):
 
 def test_distant_range_is_not_fetched_completely(client, upstream):
     for _ in range(2):
-        answer = client.fetch('GET', '/far', [('Range', 'bytes=200000-200009')])
-        assert answer.status == 206 and answer.body == BODY[200000:200010] and answer.headers['x-cache'] == 'MISS'
+        response = client.fetch('GET', '/far', [('Range', 'bytes=200000-200009')])
+        assert response.status == 206 and response.body == BODY[200000:200010] and response.headers['x-cache'] == 'MISS'
         assert upstream.last().header('range') == 'bytes=200000-200009'
     assert client.fetch('GET', '/far', [('Range', 'bytes=10-19')]).headers['x-cache'] == 'MISS'
     assert upstream.last().header('range') is None
 
     def stored():
-        answer = client.fetch('GET', '/far', [('Range', 'bytes=200000-200009')])
-        assert answer.status == 206 and answer.body == BODY[200000:200010]
-        return answer.headers['x-cache'] == 'HIT'
+        response = client.fetch('GET', '/far', [('Range', 'bytes=200000-200009')])
+        assert response.status == 206 and response.body == BODY[200000:200010]
+        return response.headers['x-cache'] == 'HIT'
     wait_for(stored, 'the complete response is stored')
 
 
 @pytest.mark.parametrize('path', ['/paced?rate=512k', '/paced-kept'])
 def test_proxy_limit_rate_is_not_exceeded(client, path):
     began = time.monotonic()
-    answer = client.get(path)
+    response = client.get(path)
     took = time.monotonic() - began
-    assert answer.body == BODY
+    assert response.body == BODY
     assert took >= (len(BODY) - 262144) / 524288      # the first 256 KiB may arrive at once, the rest follows at the rate
 
 
@@ -202,9 +202,9 @@ def test_underscores_do_not_forge_server_fields(launch, loop, transport, upstrea
                            'add_header': 'X-Seen "<$http_x_forwarded_for>" always'}}})
     client = served.connect()
     fields = [(name, '7') for name in IMITATIONS]
-    answer = client.fetch('GET', '/usual', [*fields, ('X_User', 'evil'), ('X-Role', 'evil'), ('X_None', 'evil'), ('X_Own', '1')])
+    response = client.fetch('GET', '/usual', [*fields, ('X_User', 'evil'), ('X-Role', 'evil'), ('X_None', 'evil'), ('X_Own', '1')])
     client.close()
-    assert answer.status == 200 and answer.headers['x-seen'] == '<>'
+    assert response.status == 200 and response.headers['x-seen'] == '<>'
     names = [name.lower() for name, _ in upstream.last().lines]
     assert not {name.lower() for name in IMITATIONS} & set(names)
     assert not {'x_user', 'x-role', 'x_none', 'x-none'} & set(names) and 'x_own' in names

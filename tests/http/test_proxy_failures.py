@@ -67,11 +67,11 @@ def test_http10_client_detects_incomplete_response(proxy, path):
     if proxy.transport != 'plain':
         client.stream.suppress_ragged_eofs = False      # report an end without close_notify as an error
     client.send(f'GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n')
-    answer = b''
+    response = b''
     with pytest.raises((ConnectionResetError, ssl.SSLEOFError) if proxy.transport != 'plain' else ConnectionResetError):
         while (piece := tls_end.receive(client.stream)):
-            answer += piece
-        assert not answer or b'Content-Length' in answer        # Content-Length shows that the response is incomplete
+            response += piece
+        assert not response or b'Content-Length' in response        # Content-Length shows that the response is incomplete
         raise ConnectionResetError
     client.close()
 

@@ -47,18 +47,18 @@ def check(request):
 def fetch(proxy, text):
     """Sends all bytes and reads until the connection ends."""
     client = proxy.connect(timeout=10)
-    answer = b''
+    response = b''
     try:
         client.send(text)
     except OSError:
         pass
     try:
         while (piece := client.stream.recv(65536)):
-            answer += piece
+            response += piece
     except (ConnectionError, socket.timeout):
         pass
     client.close()
-    return answer
+    return response
 
 
 @pytest.mark.parametrize('row', [row for row in hostile.ROWS if 'without end' not in row[0]],
@@ -66,7 +66,7 @@ def fetch(proxy, text):
 def test_each_row_is_rejected_or_forwarded_unambiguously(proxy, upstream, row):
     _, text, statuses, ends = row
     before = len(upstream.requests)
-    answer = fetch(proxy, text + SMUGGLED)
+    response = fetch(proxy, text + SMUGGLED)
     came = upstream.requests[before:]
     for request in came:
         check(request)
@@ -74,7 +74,7 @@ def test_each_row_is_rejected_or_forwarded_unambiguously(proxy, upstream, row):
     if ends is True:
         assert not [request for request in came if request.target == '/smuggled'], came
     if statuses == hostile.BAD:
-        assert not came and re.match(rb'HTTP/1\.1 4\d\d ', answer), (came, answer[:100])
+        assert not came and re.match(rb'HTTP/1\.1 4\d\d ', response), (came, response[:100])
     assert len(came) <= 2
 
 

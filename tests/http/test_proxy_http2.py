@@ -126,9 +126,9 @@ def client(serve, upstream):
 
 
 def test_requests_and_responses_are_forwarded(client, upstream):
-    answer = client.fetch('/a?b=c', headers=[('x-own', '1'), ('te', 'trailers'), ('cookie', 'a=1'), ('cookie', 'b=2')], authority='a.test')
+    response = client.fetch('/a?b=c', headers=[('x-own', '1'), ('te', 'trailers'), ('cookie', 'a=1'), ('cookie', 'b=2')], authority='a.test')
     seen = upstream.last()
-    assert (answer.status, bytes(answer.body)) == (200, b'one GET /a?b=c\n')
+    assert (response.status, bytes(response.body)) == (200, b'one GET /a?b=c\n')
     assert [seen.header(name) for name in (':scheme', ':authority', 'x-own', 'te', 'cookie')] == \
         ['http', f'127.0.0.1:{upstream.port}', '1', 'trailers', 'a=1; b=2']
     assert not {'host', 'connection', 'upgrade'} & {name for name, _ in seen.fields}
@@ -163,8 +163,8 @@ def test_exchanges_share_a_connection(client, upstream):
         for stream in upstream.waiting:
             stream.respond(200, [], stream.header(':path').encode())
         upstream.peers[0].flush()
-    for i, answer in enumerate(client.wait(*streams)):
-        assert answer.body == f'/delayed?{i}'.encode()
+    for i, response in enumerate(client.wait(*streams)):
+        assert response.body == f'/delayed?{i}'.encode()
     assert client.fetch('/after').status == 200 and upstream.connections == 1
 
 
@@ -179,7 +179,7 @@ def test_max_concurrent_streams_of_the_server_is_respected(serve):
             for stream in [found for found in upstream.waiting if found.peer is peer]:
                 stream.respond(200)
             peer.flush()
-    assert all(answer.status == 200 for answer in client.wait(*streams))
+    assert all(response.status == 200 for response in client.wait(*streams))
     client.close()
     upstream.stop()
     assert not upstream.faults
@@ -194,8 +194,8 @@ def test_retries_after_refused_stream(client, upstream):
 
 def test_retries_after_goaway(client, upstream):
     assert client.fetch('/a').status == 200
-    answer = client.fetch('/gone', method='POST', headers=[('content-length', '0')])
-    assert (answer.status, answer.body, upstream.connections) == (200, b'other', 2)
+    response = client.fetch('/gone', method='POST', headers=[('content-length', '0')])
+    assert (response.status, response.body, upstream.connections) == (200, b'other', 2)
     assert client.fetch('/b').status == 200 and upstream.connections == 2
 
 
@@ -228,7 +228,7 @@ def test_lost_connection_fails_its_streams(client, upstream):
     streams = [client.request('/delayed'), client.request('/delayed')]
     wait_for(lambda: len(upstream.waiting) == 2, 'the requests')
     upstream.peers[0].sock.shutdown(2)
-    assert [answer.status for answer in client.wait(*streams)] == [502, 502]
+    assert [response.status for response in client.wait(*streams)] == [502, 502]
     assert client.fetch('/a').status == 200 and upstream.connections == 2
 
 
@@ -325,7 +325,7 @@ def test_sluice_as_upstream_server(serve, launch, loop, transport):
     upstream = {'proxy_pass': f'{inner.scheme}://localhost:{inner.port}', 'proxy_http_version': '2', 'proxy_ssl_verify': 'off'}
     client = http2.connect(serve({'/': upstream}), 'plain', TIMEOUT)
     streams = [client.request('/65536.bin') for _ in range(20)]
-    assert all(answer.status == 200 and len(answer.body) == 65536 for answer in client.wait(*streams))
+    assert all(response.status == 200 and len(response.body) == 65536 for response in client.wait(*streams))
     client.close()
 
 

@@ -71,15 +71,15 @@ def test_path_traversal_is_not_found(client, upstream, application, target):
     ('/whole/x?f=../../..', '/v1/whole/x?f=../../..'), ('/regex/x', '/v1//x'), ('/host/x?f=y', '/v1/y/v2'), ('/rewritten/x', '/v1/x'),
     ('/moved/x', '/raw/x'), ('/tried?f=x', '/raw/x'), ('/auth?f=x', '/auth?f=x')])
 def test_paths_inside_are_passed_on(client, target, requests):
-    answer = client.get(target)
-    assert (answer.status, answer.body.decode()) == (200, f'one GET {requests}\n')
+    response = client.get(target)
+    assert (response.status, response.body.decode()) == (200, f'one GET {requests}\n')
 
 
 def test_error_page_path_traversal(client, upstream):
     """The error status stays, without the error page."""
     before = len(upstream.requests)
-    answer = client.get('/page?f=../secret')
-    assert answer.status == 403 and b'Forbidden' in answer.body and len(upstream.requests) == before
+    response = client.get('/page?f=../secret')
+    assert response.status == 403 and b'Forbidden' in response.body and len(upstream.requests) == before
     assert client.get('/page?f=x').body == b'one GET /raw/x\n'
 
 
@@ -95,11 +95,11 @@ def test_mirror_path_traversal(client, upstream):
     ('/inside/..%2felsewhere/x', 500, None), ('/inside/..x', 200, b'one GET /inside/..x\n')])
 def test_x_accel_redirect_path(client, place, status, body):
     """X-Accel-Redirect with a path from a client cannot select a file outside the directory."""
-    answer = client.get('/redirects?' + place)
-    assert answer.status == status and (body is None or answer.body == body)
+    response = client.get('/redirects?' + place)
+    assert response.status == status and (body is None or response.body == body)
 
 
 def test_fastcgi_script_path_traversal(client, application):
-    application.answers['/script/x.php'] = out(GOOD + b'x') + out(b'') + end()
+    application.responses['/script/x.php'] = out(GOOD + b'x') + out(b'') + end()
     assert client.get('/script/x.php').status == 200
     assert application.requests[-1].params['SCRIPT_FILENAME'] == '/srv/app//x.php'

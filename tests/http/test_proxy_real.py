@@ -99,18 +99,18 @@ def test_killed_servers_cause_no_failed_requests(launch, loop, transport):
                 statuses.append(repr(error))
             client.close()
 
-    def more_answers():
+    def more_responses():
         before = len(statuses)
-        wait_for(lambda: len(statuses) > before + 100, 'more answers')
+        wait_for(lambda: len(statuses) > before + 100, 'more responses')
     askers = [threading.Thread(target=fetch) for _ in range(3)]
     for owner in askers:
         owner.start()
     try:
         for number in range(6):
             victim = servers[number % 2]
-            more_answers()
+            more_responses()
             victim.stop()
-            more_answers()
+            more_responses()
             victim.start()
             before = len(victim.requests)
             wait_for(lambda: len(victim.requests) > before, 'the server gets requests again')

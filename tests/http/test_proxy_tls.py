@@ -203,16 +203,16 @@ def to(upstream, inner, **more):
 
 def fetch(launch, loop, location, **more):
     client = launch(loop, 'plain', server={'location': {'= /': location}, **more}).connect()
-    answer = client.get('/')
+    response = client.get('/')
     again = client.get('/')
     client.close()
-    return answer, again
+    return response, again
 
 
 def test_proxy_ssl_certificate_is_sent(launch, loop, verifying_upstream, inner, own, tmp_path):
     shown = {'proxy_ssl_certificate': own[0], 'proxy_ssl_certificate_key': own[1]}
-    answer, _ = fetch(launch, loop, to(verifying_upstream, inner, **shown))
-    assert answer.status == 200 and answer.body.split()[3] == b'own'
+    response, _ = fetch(launch, loop, to(verifying_upstream, inner, **shown))
+    assert response.status == 200 and response.body.split()[3] == b'own'
     both = tmp_path / 'both.pem'
     both.write_text(open(own[0], encoding='ascii').read() + open(own[1], encoding='ascii').read(), encoding='ascii')
     assert fetch(launch, loop, to(verifying_upstream, inner, proxy_ssl_certificate=str(both)))[0].status == 200
@@ -227,8 +227,8 @@ def test_proxy_ssl_certificate_is_sent(launch, loop, verifying_upstream, inner, 
     ({'proxy_ssl_protocols': 'TLSv1.3', 'proxy_ssl_ciphers': 'TLS_CHACHA20_POLY1305_SHA256'}, b'TLSv1.3', b'CHACHA20'),
     ({}, b'TLSv1.3', b'')])
 def test_proxy_ssl_protocols_and_ciphers(launch, loop, describing_upstream, inner, settings, protocol, cipher):
-    answer, _ = fetch(launch, loop, to(describing_upstream, inner, **settings))
-    assert answer.body.split()[0] == protocol and cipher in answer.body.split()[1]
+    response, _ = fetch(launch, loop, to(describing_upstream, inner, **settings))
+    assert response.body.split()[0] == protocol and cipher in response.body.split()[1]
 
 
 def test_unsupported_protocol_is_502(launch, loop, inner):
@@ -241,8 +241,8 @@ def test_unsupported_protocol_is_502(launch, loop, inner):
 @pytest.mark.parametrize('reuse', [True, False])
 @pytest.mark.parametrize('protocol', ['TLSv1.2', 'TLSv1.3'])
 def test_sessions_are_resumed(launch, loop, describing_upstream, inner, protocol, reuse):
-    answers = fetch(launch, loop, to(describing_upstream, inner, proxy_ssl_protocols=protocol, proxy_ssl_session_reuse=reuse))
-    assert [answer.body.split()[2] for answer in answers] == [b'full', b'resumed' if reuse else b'full']
+    responses = fetch(launch, loop, to(describing_upstream, inner, proxy_ssl_protocols=protocol, proxy_ssl_session_reuse=reuse))
+    assert [response.body.split()[2] for response in responses] == [b'full', b'resumed' if reuse else b'full']
 
 
 @pytest.fixture
@@ -270,8 +270,8 @@ def test_encrypted_client_key_is_loaded(launch, loop, verifying_upstream, inner,
 
 @pytest.mark.parametrize('words, protocol', [('MaxProtocol TLSv1.2', b'TLSv1.2'), ('MinProtocol TLSv1.3', b'TLSv1.3')])
 def test_proxy_ssl_conf_command_applies(launch, loop, describing_upstream, inner, words, protocol):
-    answer, _ = fetch(launch, loop, to(describing_upstream, inner, proxy_ssl_conf_command=[words, 'Options PrioritizeChaCha']))
-    assert answer.body.split()[0] == protocol
+    response, _ = fetch(launch, loop, to(describing_upstream, inner, proxy_ssl_conf_command=[words, 'Options PrioritizeChaCha']))
+    assert response.body.split()[0] == protocol
 
 
 def test_proxy_ssl_server_name_off_sends_no_sni(launch, loop, describing_upstream, inner):

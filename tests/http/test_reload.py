@@ -21,10 +21,10 @@ class Reloading(server_kit.Server):
         self.certificate = certificate
         super().__init__(folder, [self.block('first')], loop=loop, main={'worker_processes': 2, **(main or {})})
 
-    def block(self, answer, *more):
+    def block(self, response, *more):
         return {'listen': [f'127.0.0.1:{self.plain}', f'127.0.0.1:{self.secure} ssl', *more],
                 'ssl_certificate': self.certificate[0], 'ssl_certificate_key': self.certificate[1],
-                'location': {'/': {'return': f'200 {answer}'}}}
+                'location': {'/': {'return': f'200 {response}'}}}
 
     def write(self, *servers, **main):
         self.tree.update(main)
@@ -44,7 +44,7 @@ class Reloading(server_kit.Server):
             raise AssertionError(f'no "{expected}" in:\n{self.errors()[before:]}') from None
         return self.errors()[before:]
 
-    def answers(self, expected, transport='plain'):
+    def responds_with(self, expected, transport='plain'):
         """Waits until ten consecutive responses come from the new configuration: at first, old workers still accept the connections queued
         on their sockets."""
         wait_for(lambda: all(self.fetch(transport) == expected for _ in range(10)), expected)
@@ -79,7 +79,7 @@ def test_hup_activates_the_new_configuration(start_server):
     other = server_kit.free_port()
     server.write(server.block('second', f'127.0.0.1:{other}'))
     server.reload()
-    assert server.answers('second') and server.answers('second', 'user')
+    assert server.responds_with('second') and server.responds_with('second', 'user')
     wait_for(lambda: not any(alive(pid) for pid in workers), 'the old workers have ended')
     wait_for(lambda: len(server.workers()) == 2, 'two workers, and nothing else of the master')
     client = http1.connect(other, 'plain')
@@ -88,7 +88,7 @@ def test_hup_activates_the_new_configuration(start_server):
     server.write(server.block('third'))
     server.reload()
     wait_for(lambda: refused(other), 'the port is closed')
-    assert server.answers('third')
+    assert server.responds_with('third')
     assert 'alert' not in server.errors() and 'emerg' not in server.errors()
     assert signal_and_wait(server, signal.SIGTERM) == 0
 
@@ -98,7 +98,7 @@ def test_option_s_reload(start_server):
     server.write(server.block('second'))
     command = [server_kit.SLUICE, '-s', 'reload', '-c', server.config_path]
     server.reload(how=lambda: subprocess.run(command, check=True, timeout=20 * server_kit.PATIENCE))
-    assert server.answers('second')
+    assert server.responds_with('second')
     with open(server.config_path, 'a', encoding='utf-8') as stream:
         stream.write('nonsense: 1\n')
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20 * server_kit.PATIENCE)
@@ -132,7 +132,7 @@ def test_invalid_configuration_changes_nothing(start_server, fault, tmp_path):
     server.tree.pop('user', None)
     server.write(server.block('third'))
     server.reload()
-    assert server.answers('third')
+    assert server.responds_with('third')
 
 
 def test_failed_worker_start_keeps_the_old_generation(start_server, tmp_path):
@@ -148,7 +148,7 @@ def test_failed_worker_start_keeps_the_old_generation(start_server, tmp_path):
     assert not os.path.exists(tmp_path / 'socket'), 'its path is gone with it'
     server.write(server.block('third'), worker_processes=2)
     server.reload()
-    assert server.answers('third')
+    assert server.responds_with('third')
 
 
 def test_worker_processes_changes(start_server):
@@ -159,7 +159,7 @@ def test_worker_processes_changes(start_server):
         wait_for(lambda: len(server.workers()) == count, f'{count} workers')         # pylint: disable=cell-var-from-loop
         # Several connections: the kernel distributes them among all sockets of the address, and each socket must be served.
         for _ in range(5):
-            assert server.answers(f'by-{count}')
+            assert server.responds_with(f'by-{count}')
 
 
 @pytest.mark.parametrize('transport', ['plain', 'user'])
@@ -170,10 +170,10 @@ def test_idle_connection_gets_connection_close(start_server, transport):
     assert client.get('/').body == b'first'
     server.write(server.block('second'))
     server.reload()
-    answer = client.get('/')
-    assert answer.body == b'first' and answer.closes
+    response = client.get('/')
+    assert response.body == b'first' and response.closes
     assert client.at_end()
-    assert server.answers('second', transport)
+    assert server.responds_with('second', transport)
 
 
 def test_worker_shutdown_timeout_ends_downloads(start_server, tmp_path):
@@ -191,7 +191,7 @@ def test_worker_shutdown_timeout_ends_downloads(start_server, tmp_path):
     old = server.workers()
     server.write(server.block('third'))
     text = server.reload()
-    assert server.answers('third')
+    assert server.responds_with('third')
     assert client.read_exactly(1 << 20) == bytes(1 << 20)
     wait_for(lambda: 'worker_shutdown_timeout: 1 connections are closed' in server.errors(), 'the deadline')
     wait_for(lambda: not any(alive(pid) for pid in old), 'the old workers have ended')
@@ -210,17 +210,17 @@ def test_reload_under_load_fails_no_request(start_server):
             while not over.is_set():
                 connection = http1.connect(port, transport)
                 for _ in range(1 if number < 2 else 50):
-                    answer = connection.get('/')
-                    assert answer.status == 200 and answer.body.startswith(b'number'), answer.body
+                    response = connection.get('/')
+                    assert response.status == 200 and response.body.startswith(b'number'), response.body
                     counts[number] += 1
-                    if answer.closes:
+                    if response.closes:
                         break
                 connection.close()
         except Exception as fault:  # pylint: disable=broad-except
             faults.append(fault)
     server.write(server.block('number-0'))
     server.reload()
-    assert server.answers('number-0') and server.answers('number-0', 'user')
+    assert server.responds_with('number-0') and server.responds_with('number-0', 'user')
     wait_for(lambda: len(server.workers()) == 2, 'the old workers have ended')
     threads = [threading.Thread(target=client, args=(number,)) for number in range(6)]
     for thread in threads:
@@ -229,13 +229,13 @@ def test_reload_under_load_fails_no_request(start_server):
         server.write(server.block(f'number-{number}'), worker_processes=1 + number % 3)
         server.reload()
         before = list(counts)
-        wait_for(lambda: faults or all(count >= earlier + 10 for count, earlier in zip(counts, before)), 'ten answers for each client')  # pylint: disable=cell-var-from-loop
+        wait_for(lambda: faults or all(count >= earlier + 10 for count, earlier in zip(counts, before)), 'ten responses for each client')  # pylint: disable=cell-var-from-loop
     over.set()
     for thread in threads:
         thread.join()
     assert not faults, faults[0]
     assert min(counts) > 10, counts
-    assert server.answers('number-8')
+    assert server.responds_with('number-8')
 
 
 def test_several_hup_signals_cause_one_more_reload(start_server):
@@ -299,7 +299,7 @@ def test_websocket_continues(start_server):
             client.send(word.decode())
             assert client.read_exactly(3) == word
         client.close()
-        assert server.answers('second')
+        assert server.responds_with('second')
     finally:
         upstream.stop()
 
@@ -327,7 +327,7 @@ def test_logs_reopened_while_a_reload_starts(start_server, tmp_path):
     for number in (signal.SIGHUP, signal.SIGUSR1):      # handled in this order: the kernel delivers the lower signal number first
         server.process.send_signal(number)
     server.process.send_signal(signal.SIGCONT)
-    assert server.answers('second')
+    assert server.responds_with('second')
     wait_for(lambda: 'sluice/0.1.0 runs' in server_kit.read_text(log), 'the new log')
     assert 'signal USR1' in server_kit.read_text(log)
     assert 'runs' not in server.errors()[len(first):]

@@ -50,12 +50,12 @@ def test_directory_with_a_certificate(tmp_path):
 
         def issued():
             try:
-                issuer, answer = peer(port)
+                issuer, response = peer(port)
             except OSError:
                 return None
-            return answer if 'Pebble' in issuer else None
-        answer = wait_for(issued, 'a certificate', 60)
-        assert answer.endswith(b'one\n')
+            return response if 'Pebble' in issuer else None
+        response = wait_for(issued, 'a certificate', 60)
+        assert response.endswith(b'one\n')
         assert f'https://A.test:{port}/, for which port 443 of the name must be forwarded' in text()
         assert 'accepts the terms of service of the authority' in text()
         assert '"a.test" has a new certificate' in text()

@@ -42,9 +42,9 @@ def session_client(server, variant):
 def resumes_everywhere(server, variant, session):
     seen = set()
     for _ in range(60):
-        resumed, answer = fetch_with_session(server.port, variant[1], session_in=session, more=variant[2])
-        assert resumed and '; r' in answer, answer
-        seen.add(int(re.search(r'worker (\d+);', answer)[1]))
+        resumed, response = fetch_with_session(server.port, variant[1], session_in=session, more=variant[2])
+        assert resumed and '; r' in response, response
+        seen.add(int(re.search(r'worker (\d+);', response)[1]))
         if seen >= set(server.workers()):
             return
     raise AssertionError(f'only {seen} of {server.workers()} answered')

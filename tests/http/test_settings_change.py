@@ -124,11 +124,11 @@ def post(client, target, headers, body, coding):
     send_part(client, stream, body, coding != 'length', last=True)
 
 
-def ends(request, answer, expected):
+def ends(request, response, expected):
     """True if the response ends the connection. In HTTP/2, GOAWAY may follow the response."""
-    while HTTP2 and expected and not answer.closes and request.client.connection.pump():
+    while HTTP2 and expected and not response.closes and request.client.connection.pump():
         pass
-    return answer.closes
+    return response.closes
 
 
 class Request:
@@ -171,12 +171,12 @@ def test_settings_change_with_the_location(served, gates, number):
             wait_for(lambda: '200' in request.case.requested, 'the second location')    # noqa: B023
             request.send_up_to(PIECES)
             request.open_gate('200')
-            answer = request.client.read()
-            body = gzip.decompress(answer.body) if answer.headers.get('content-encoding') == 'gzip' else answer.body
-            assert answer.status == 200 and body == BODY, (coding, moment, answer)
-            assert ('content-encoding' in answer.headers) == ((name, after) == ('gzip', True))
+            response = request.client.read()
+            body = gzip.decompress(response.body) if response.headers.get('content-encoding') == 'gzip' else response.body
+            assert response.status == 200 and body == BODY, (coding, moment, response)
+            assert ('content-encoding' in response.headers) == ((name, after) == ('gzip', True))
             closes = (name, after) in ENDS
-            assert ends(request, answer, closes) == closes, (coding, moment)
+            assert ends(request, response, closes) == closes, (coding, moment)
             if not closes:
                 assert request.client.get('/one.txt').body == b'one\n'
             request.close()
@@ -193,8 +193,8 @@ def test_subrequest_retains_settings_of_the_parent(launch, loop, transport, gate
         request.send_up_to(PIECES // 2)
         request.open_gate('200')
         request.send_up_to(PIECES)
-        answer = request.client.read()
-        assert answer.body == BODY and not answer.closes
+        response = request.client.read()
+        assert response.body == BODY and not response.closes
         assert request.client.get('/one.txt').body == b'one\n'
         request.close()
 
@@ -243,8 +243,8 @@ def test_settings_change_by_each_redirect(launch, loop, transport, gates, redire
         request = Request(served, gates, '/first/', coding)
         with contextlib.suppress(OSError):      # the server may have responded and closed before the whole body was sent
             request.send_up_to(PIECES)
-        answer = request.client.read()
-        assert answer.status == 200 and answer.body == body, (coding, answer)
+        response = request.client.read()
+        assert response.status == 200 and response.body == body, (coding, response)
         # The connection ends if the unread rest of the body is too long to be discarded.
         assert redirect == 'error_page by path' or request.client.get('/one.txt').body == b'one\n'
         request.close()
@@ -268,11 +268,11 @@ def test_reload_during_the_body(tmp_path, site, loop, gates):
             stream.write(server_kit.yaml(server.tree) + '\n')
         server.process.send_signal(signal.SIGHUP)
         request.other.close()
-        wait_for(lambda: Plain(port).answer('/generation') == b'2', 'the new configuration')
+        wait_for(lambda: Plain(port).body('/generation') == b'2', 'the new configuration')
         for number in range(PIECES // 2, PIECES):
             request.send_piece(number + 1 == PIECES)
-        answer = request.client.read()
-        assert answer.status == 200 and answer.body == BODY
+        response = request.client.read()
+        assert response.status == 200 and response.body == BODY
         request.close()
         client = Plain(port).connect()
         assert client.fetch('POST', '/upload', body=BODY).status in (200, 413)    # 200 comes from an old worker
@@ -290,7 +290,7 @@ class Plain:
     def connect(self):
         return http1.connect(self.port, timeout=60)
 
-    def answer(self, target):
+    def body(self, target):
         client = self.connect()
         try:
             return client.get(target).body
@@ -314,8 +314,8 @@ def test_rejected_body_is_not_forwarded(launch, loop, transport, gates, coding, 
         client.send('POST /refused HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n')
     else:
         post(client, '/refused', [], b'x' * size, coding)
-    answer = client.read()
-    assert answer.status == status and answer.body == b''
+    response = client.read()
+    assert response.status == status and response.body == b''
     seen = gates.requests[before:]
     assert [(request.method, request.body, request.header('transfer-encoding')) for request in seen] == [('POST', b'', None)]
     client.close()
@@ -351,8 +351,8 @@ def test_recursive_error_pages_of_upstream_errors(launch, loop, transport):
              '@busy': {'proxy_pass': to, 'proxy_intercept_errors': True, 'error_page': '503 = @last'}}
     for recursive, expected in ((True, (200, b'last')), (False, (503, b'busy'))):
         client = launch(loop, transport, server={'recursive_error_pages': recursive, 'location': pages}).connect()
-        answer = client.get('/')
-        assert (answer.status, answer.body) == expected
+        response = client.get('/')
+        assert (response.status, response.body) == expected
         client.close()
     upstream.stop()
 
@@ -379,19 +379,19 @@ def test_early_response_to_an_unbuffered_body(launch, loop, transport, tmp_path)
     def early(peer):
         peer.read_exactly(len(PIECE) * 6)
         peer.send('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nearly')
-        peer.upstream.answered.set()
+        peer.upstream.responded.set()
         while peer.fill():
             peer.buffer = b''
     folder = tmp_path / 'bodies'
     upstream = Upstream({'/early': early})
-    upstream.answered = threading.Event()
+    upstream.responded = threading.Event()
     served = launch(loop, transport, server={'location': {'= /one.txt': {}, '/early': {
         'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_request_buffering': True, 'client_body_temp_path': str(folder)}}})
     folder.rmdir()
     client, other = served.connect(), served.connect()
     client.send(f'POST /early HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(BODY)}\r\n\r\n')
     client.send(PIECE * 6)
-    assert upstream.answered.wait(60)
+    assert upstream.responded.wait(60)
     assert client.head().status == 200 and client.read_exactly(5) == b'early'
     for _ in range(6):
         client.send(PIECE)

@@ -224,12 +224,12 @@ def disconnect(client, plan, sender):
     client.close()
 
 
-def check_answer(answer, case, expected, leave):
-    assert answer.status in expected.statuses, (answer.status, expected.statuses, answer.body[:200])
-    if answer.status != 200:
+def check_answer(response, case, expected, leave):
+    assert response.status in expected.statuses, (response.status, expected.statuses, response.body[:200])
+    if response.status != 200:
         return
-    body = answer.body
-    if answer.headers.get('content-encoding') == 'gzip':
+    body = response.body
+    if response.headers.get('content-encoding') == 'gzip':
         body = zlib.decompress(body, 31)
     if leave == 'return':
         assert body == b'returned'
@@ -250,11 +250,11 @@ def run_plan(server, plan, all_chains):
             sender.finish()
             disconnect(client, plan, sender)
             return
-        answer = client.read('POST')
-        check_answer(answer, case, expected(chain, plan['size'], plan['coding'], plan['overlaid']), chain[-1]['leave'])
+        response = client.read('POST')
+        check_answer(response, case, expected(chain, plan['size'], plan['coding'], plan['overlaid']), chain[-1]['leave'])
         # The connection ends if the unread chunks are too long to be discarded.
         drained = HTTP2 or plan['coding'] == 'length' or plan['size'] in case.seen or plan['size'] < 8000
-        if drained and not answer.closes and not reloaded:
+        if drained and not response.closes and not reloaded:
             sender.finish()
             check_alive(client)
     finally:

@@ -142,9 +142,9 @@ class Load:
     def two_requests(self, client, targets):
         """The second one on the same connection, if the first response permits it."""
         for target, body in targets:
-            answer = client.get(target)
-            assert answer.status == 200 and answer.body == body, answer
-            if answer.closes:
+            response = client.get(target)
+            assert response.status == 200 and response.body == body, response
+            if response.closes:
                 break
         client.close()
 
@@ -186,12 +186,12 @@ class Load:
     def __enter__(self):
         for thread in self.threads:
             thread.start()
-        wait_for(lambda: len(self.counts) == len(self.threads), 'every client has its first answers', 60)
+        wait_for(lambda: len(self.counts) == len(self.threads), 'every client has its first responses', 60)
         return self
 
     def __exit__(self, *unused):
         before = dict(self.counts)
-        wait_for(lambda: all(self.counts[index] > before[index] + 2 for index in before), 'further answers', 60)
+        wait_for(lambda: all(self.counts[index] > before[index] + 2 for index in before), 'further responses', 60)
         self.over.set()
         for thread in self.threads:
             thread.join(60 * PATIENCE)

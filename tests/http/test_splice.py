@@ -7,7 +7,7 @@ import threading
 import time
 
 import pytest
-from kit import http1, server as server_kit
+from kit import http1
 from kit.lifetime import wait_for
 from kit.upstream import Upstream
 
@@ -140,8 +140,8 @@ def descriptors(proxy):
 @pytest.mark.parametrize('target, size', [('/large', len(LARGE)), ('/unix/large', len(LARGE)), ('/least', 65536), ('/kept/large', len(LARGE))])
 def test_large_bodies_are_spliced(proxy, client, loop, transport, target, size):
     uri = f'{target}?{loop}-{transport}'
-    answer = client.get(uri)
-    assert answer.status == 200 and sha256(answer.body) == sha256(LARGE[:size])
+    response = client.get(uri)
+    assert response.status == 200 and sha256(response.body) == sha256(LARGE[:size])
     path, zero_copy = logged(proxy, uri)
     if transport == 'plain':
         assert path == 'plain-splice'
@@ -161,8 +161,8 @@ def test_unsuitable_bodies_are_copied(proxy, client, loop, transport, target, si
 def test_close_delimited_body_is_spliced_as_chunks(proxy, client, loop, transport):
     """Without Content-Length the bytes in the pipe are sent as chunks."""
     uri = f'/to-the-end?{loop}-{transport}'
-    answer = client.get(uri)
-    assert not answer.has_length and sha256(answer.body) == sha256(LARGE)
+    response = client.get(uri)
+    assert not response.has_length and sha256(response.body) == sha256(LARGE)
     path, zero_copy = logged(proxy, uri)
     assert (path, zero_copy > len(LARGE) // 2) == (('plain-splice', True) if transport == 'plain' else ('user', False))
     old = proxy.connect()
@@ -171,8 +171,8 @@ def test_close_delimited_body_is_spliced_as_chunks(proxy, client, loop, transpor
 
 
 def test_head_response_without_body(client):
-    answer = client.fetch('HEAD', '/large')
-    assert answer.headers['content-length'] == str(len(LARGE)) and answer.body == b''
+    response = client.fetch('HEAD', '/large')
+    assert response.headers['content-length'] == str(len(LARGE)) and response.body == b''
     assert client.get('/large').body == LARGE
 
 

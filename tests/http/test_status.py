@@ -109,13 +109,13 @@ def watch(site, certificate, tmp_path, loop):
 
 
 def page(client, form='prometheus', mark=''):
-    answer = client.get(f'/status?format={form}{mark}')
-    assert answer.status == 200 and answer.headers['cache-control'] == 'no-store'
+    response = client.get(f'/status?format={form}{mark}')
+    assert response.status == 200 and response.headers['cache-control'] == 'no-store'
     if form == 'json':
-        assert answer.headers['content-type'] == 'application/json'
-        return json.loads(answer.body)
-    assert answer.headers['content-type'] == 'text/plain; version=0.0.4; charset=utf-8'
-    return parse(answer.body.decode())
+        assert response.headers['content-type'] == 'application/json'
+        return json.loads(response.body)
+    assert response.headers['content-type'] == 'text/plain; version=0.0.4; charset=utf-8'
+    return parse(response.body.decode())
 
 
 def settled(client, mark=''):
@@ -144,12 +144,12 @@ def send_requests_of_each_kind(watched, transport, rounds=12):
     statuses = collections.Counter()
     for _ in range(rounds):
         client = watched.connect(transport)
-        answers = [client.get('/one.txt'), client.get('/1048576.bin'), client.get('/nowhere'),
+        responses = [client.get('/one.txt'), client.get('/1048576.bin'), client.get('/nowhere'),
                    client.fetch('HEAD', '/1048576.bin'), client.get('/1048576.bin', Range='bytes=1-200000'),
                    client.fetch('POST', '/one.txt', body=b'x'), client.get('/folder')]
         client.send('nonsense\r\n\r\n')
-        answers.append(client.read())
-        statuses.update(str(answer.status) for answer in answers)
+        responses.append(client.read())
+        statuses.update(str(response.status) for response in responses)
         closed = watched.connect(transport)
         closed.send('GET /closed HTTP/1.1\r\nHost: localhost\r\n\r\n')
         assert not closed.fill()

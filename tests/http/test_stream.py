@@ -292,11 +292,11 @@ def test_return_after_preread(streams, ends):
 
 def test_tls_is_terminated(streams):
     """SNI selects the virtual server and thereby the upstream server."""
-    for name, answer in (('echo.test', b'hello'), ('counts.test', sha256(b'hello').encode())):
+    for name, response in (('echo.test', b'hello'), ('counts.test', sha256(b'hello').encode())):
         stream = tls_context().wrap_socket(streams.connect('tls'), server_hostname=name, suppress_ragged_eofs=False)
         stream.sendall(b'hello')
         if name == 'echo.test':
-            assert stream.recv(5) == answer
+            assert stream.recv(5) == response
             assert sha256(echoed(stream, LARGE)) == sha256(LARGE)
         stream.close()
 

@@ -14,7 +14,7 @@ FIELDS = ('server_port', 'protocol', 'status', 'bytes_sent', 'bytes_received', '
           'session_time', 'upstream_connect_time', 'upstream_first_byte_time', 'upstream_session_time', 'bytes_zero_copy', 'connection')
 
 
-def answers(name):
+def responds_with(name):
     def serve(stream):
         output = read_all(stream)
         stream.sendall(name.encode() + b' ' + output)
@@ -31,7 +31,8 @@ def receives_once(stream):
 
 class Logged:
     def __init__(self, loop, folder, certificate):
-        self.upstreams = {'a': UpstreamServer(answers('a')), 'b': UpstreamServer(answers('b')), 'hello': UpstreamServer(receives_once), 'client': UpstreamServer(sends_client_address)}
+        self.upstreams = {'a': UpstreamServer(responds_with('a')), 'b': UpstreamServer(responds_with('b')), 'hello': UpstreamServer(receives_once),
+                          'client': UpstreamServer(sends_client_address)}
         names = ('plain', 'text', 'long', 'variable', 'keyed', 'other', 'dead', 'second', 'closed', 'tls', 'preread', 'small', 'own', 'off', 'bound', 'misbound', 'sealed', 'http')
         self.ports = {name: server_kit.free_port() for name in names}
         self.log = folder / 'stream.log'
@@ -124,7 +125,7 @@ def test_variables_in_proxy_pass(logged):
 
 def test_variables_in_hash_keys(logged):
     output = {name: {logged.fetch(name, b'') for _ in range(8)} for name in ('keyed', 'other')}
-    assert all(len(answers) == 1 for answers in output.values())
+    assert all(len(responses) == 1 for responses in output.values())
 
 
 @pytest.mark.parametrize('name, status', [('dead', '502'), ('closed', '403')])

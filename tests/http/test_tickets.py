@@ -17,17 +17,17 @@ def start_server(certificate, tmp_path, loop):
         yield lambda workers=2, **block: start(block, workers=workers)
 
 
-def worker_of(answer):
-    return int(re.search(r'worker (\d+);', answer)[1])
+def worker_of(response):
+    return int(re.search(r'worker (\d+);', response)[1])
 
 
 def resumes_everywhere(server, version, session):
     """The session is resumed by each worker."""
     seen = set()
     for _ in range(60):
-        resumed, answer = fetch_with_session(server.port, version, session_in=session)
-        assert resumed, answer
-        seen.add(worker_of(answer))
+        resumed, response = fetch_with_session(server.port, version, session_in=session)
+        assert resumed, response
+        seen.add(worker_of(response))
         if seen >= set(server.workers()):
             return True
     raise AssertionError(f'only {seen} of {server.workers()} answered')

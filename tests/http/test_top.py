@@ -140,7 +140,7 @@ def test_restart_between_the_readings(watched):
 PAGE = b'{"requests_total": 1, "upstreams": [{"upstream": "\\u001b[2J\\r\\n", "server": "s", "state": "up"}]}'
 
 
-def answer(body, head='HTTP/1.1 200 OK\r\nContent-Type: application/json'):
+def response(body, head='HTTP/1.1 200 OK\r\nContent-Type: application/json'):
     return lambda peer: peer.send(f'{head}\r\nContent-Length: {len(body)}\r\n\r\n'.encode() + body)
 
 
@@ -152,12 +152,12 @@ def endless(peer):
 
 
 HOSTILE = {
-    '/404': (answer(PAGE, 'HTTP/1.1 404 Not Found'), 'status 404'),
-    '/text': (answer(b'sluice_requests_total 1\n', 'HTTP/1.1 200 OK\r\nContent-Type: text/plain'), 'needs "status: on" or "status: json"'),
-    '/untyped': (answer(PAGE, 'HTTP/1.1 200 OK'), 'is not a status page'),
-    '/other': (answer(b'{"a": 1}'), 'not the JSON form of a status page'),
-    '/number': (answer(b'{"requests_total": 18446744073709551616}'), 'not the JSON form'),
-    '/deep': (answer(b'{"a": ' + b'[' * 100000), 'more values than'),
+    '/404': (response(PAGE, 'HTTP/1.1 404 Not Found'), 'status 404'),
+    '/text': (response(b'sluice_requests_total 1\n', 'HTTP/1.1 200 OK\r\nContent-Type: text/plain'), 'needs "status: on" or "status: json"'),
+    '/untyped': (response(PAGE, 'HTTP/1.1 200 OK'), 'is not a status page'),
+    '/other': (response(b'{"a": 1}'), 'not the JSON form of a status page'),
+    '/number': (response(b'{"requests_total": 18446744073709551616}'), 'not the JSON form'),
+    '/deep': (response(b'{"a": ' + b'[' * 100000), 'more values than'),
     '/truncated': (lambda peer: peer.send(b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{}'), 'invalid response'),
     '/head': (lambda peer: peer.send(b'HTTP/1.1 200 OK\r\nX: ' + b'x' * 100000 + b'\r\n\r\n'), 'invalid response'),
     '/garbage': (lambda peer: peer.send(b'\x1b[2J\xff\xfe SSH-2.0\r\n\r\n'), 'invalid response'),
@@ -169,7 +169,7 @@ HOSTILE = {
 
 @pytest.fixture
 def hostile():
-    made = upstream_kit.Upstream({'/page': answer(PAGE), **{path: script for path, (script, _) in HOSTILE.items()}})
+    made = upstream_kit.Upstream({'/page': response(PAGE), **{path: script for path, (script, _) in HOSTILE.items()}})
     yield made
     made.stop()
 

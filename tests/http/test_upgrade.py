@@ -127,11 +127,11 @@ class Load:
 
     @staticmethod
     def two_requests(client):
-        answers = [client.get('/small')]
-        if not answers[0].closes:
-            answers.append(client.get('/small'))
+        responses = [client.get('/small')]
+        if not responses[0].closes:
+            responses.append(client.get('/small'))
         client.close()
-        return answers
+        return responses
 
     def http2(self):
         client = http2.connect(self.server.secure, 'user')
@@ -141,16 +141,16 @@ class Load:
         client.close()
         # GOAWAY names the last stream that was processed: clients send later ones again, on another connection.
         last = client.goaway[-1][0] if client.goaway else streams[-1]
-        answers = [client.responses[stream] for stream in streams if stream <= last]
-        assert answers, client.goaway
-        return answers
+        responses = [client.responses[stream] for stream in streams if stream <= last]
+        assert responses, client.goaway
+        return responses
 
     def run(self, name, fetch):
         self.counts[name] = 0
         while not self.over.is_set():
             try:
-                answers = fetch()
-                assert all(answer.body == b'small\n' for answer in answers), answers
+                responses = fetch()
+                assert all(response.body == b'small\n' for response in responses), responses
                 self.counts[name] += 1
             except Exception as error:      # pylint: disable=broad-except
                 self.faults.append(f'{name}: {error!r}')
@@ -158,12 +158,12 @@ class Load:
     def __enter__(self):
         for thread in self.threads:
             thread.start()
-        wait_for(lambda: len(self.counts) == 3 and all(self.counts.values()), 'every client has its first answers')
+        wait_for(lambda: len(self.counts) == 3 and all(self.counts.values()), 'every client has its first responses')
         return self
 
     def __exit__(self, *unused):
         counts = dict(self.counts)
-        wait_for(lambda: all(self.counts[name] > counts[name] + 2 for name in counts) or self.faults, 'answers after the last upgrade')
+        wait_for(lambda: all(self.counts[name] > counts[name] + 2 for name in counts) or self.faults, 'responses after the last upgrade')
         self.over.set()
         for thread in self.threads:
             thread.join(60)
@@ -261,7 +261,7 @@ def test_quit_to_the_new_master_cancels_the_upgrade(server):
 
 
 def test_hup_restarts_workers_after_winch(server):
-    """Without workers the kernel queues connections; HUP starts workers, which answer them."""
+    """Without workers the kernel queues connections; HUP starts workers, which accept them."""
     master = server.pid()
     os.kill(master, signal.SIGWINCH)
     wait_for(lambda: not server.workers_of(master), 'the workers have ended')
@@ -300,5 +300,5 @@ def test_sessions_resume_after_an_upgrade(server, version, tmp_path):
     session = str(tmp_path / 'session')
     fetch_with_session(server.secure, version, session_out=session, target='/small')
     assert server.upgrade()[0] == 0
-    resumed, answer = fetch_with_session(server.secure, version, session_in=session, target='/small')
-    assert resumed, answer
+    resumed, response = fetch_with_session(server.secure, version, session_in=session, target='/small')
+    assert resumed, response

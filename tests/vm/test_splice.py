@@ -20,7 +20,7 @@ def sha256(body):
     return hashlib.sha256(body).hexdigest()
 
 
-def answers(size):
+def responds_with(size):
     def script(peer):
         peer.read_body()
         peer.send(f'HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n')
@@ -31,7 +31,7 @@ def answers(size):
 
 @pytest.fixture(scope='module')
 def upstream():
-    made = Upstream({'/2m': answers(SIZE), '/64k': answers(65536), '/63k': answers(65535), '/1k': answers(1024)})
+    made = Upstream({'/2m': responds_with(SIZE), '/64k': responds_with(65536), '/63k': responds_with(65535), '/1k': responds_with(1024)})
     yield made
     made.stop()
     assert not made.faults, made.faults

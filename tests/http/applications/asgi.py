@@ -76,5 +76,5 @@ async def app(scope, receive, send):
     if scope['type'] == 'lifespan':
         await lifespan(receive, send)
         return
-    answers = {'/stream': stream, '/events': events, '/seen': seen, '/echo': echo, '/waits': waits, '/gone': gone}
-    await answers.get(scope['path'], echo_request)(scope, receive, send)
+    responses = {'/stream': stream, '/events': events, '/seen': seen, '/echo': echo, '/waits': waits, '/gone': gone}
+    await responses.get(scope['path'], echo_request)(scope, receive, send)

@@ -13,7 +13,7 @@ TIMEOUT = 30 * server_kit.PATIENCE
 OTHER = '127.0.0.2'     # a client with this address is another one
 
 
-def answer(status='200 OK', fields=(), body=b'answer'):
+def make_response(status='200 OK', fields=(), body=b'answer'):
     """A script of kit/upstream.py that sends this response."""
     head = ''.join(f'{line}\r\n' for line in (f'HTTP/1.1 {status}', *fields, f'Content-Length: {len(body)}', ''))
 

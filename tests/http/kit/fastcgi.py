@@ -26,11 +26,11 @@ class FastcgiRequest:
 
 
 class Application:
-    """A FastCGI server that checks and records the requests and sends `answers` by path: bytes, or a function of the stream and the
+    """A FastCGI server that checks and records the requests and sends `responses` by path: bytes, or a function of the stream and the
     request."""
 
     def __init__(self, path):
-        self.answers, self.requests, self.faults, self.connections = {}, [], [], 0
+        self.responses, self.requests, self.faults, self.connections = {}, [], [], 0
         self.listener, self.path = socket.socket(socket.AF_UNIX), path
         self.listener.bind(path)
         os.chmod(path, 0o777)
@@ -73,7 +73,7 @@ class Application:
                 break
             params += content
         requested.params = dict(self.pairs(params))
-        early = self.answers.get(requested.params['SCRIPT_NAME'])
+        early = self.responses.get(requested.params['SCRIPT_NAME'])
         self.requests.append(requested)
         if getattr(early, 'early', False):
             return requested
@@ -105,7 +105,7 @@ class Application:
         stream.settimeout(30)
         try:
             requested = self.read(stream)
-            while self.answer(stream, requested) and requested.keep:
+            while self.respond(stream, requested) and requested.keep:
                 requested = self.read(stream)
             stream.shutdown(socket.SHUT_WR)
         except (EOFError, OSError):
@@ -114,10 +114,10 @@ class Application:
             self.faults.append(repr(error))
         stream.close()
 
-    def answer(self, stream, requested):
+    def respond(self, stream, requested):
         """Sends the response; True if the connection stays open."""
-        answer = self.answers.get(requested.params['SCRIPT_NAME'], out(GOOD + b'ok') + end())
-        if callable(answer):
-            return answer(stream, requested)
-        stream.sendall(answer)
+        response = self.responses.get(requested.params['SCRIPT_NAME'], out(GOOD + b'ok') + end())
+        if callable(response):
+            return response(stream, requested)
+        stream.sendall(response)
         return True

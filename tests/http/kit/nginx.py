@@ -43,7 +43,7 @@ class UpstreamHandler(http.server.BaseHTTPRequestHandler):
     """Responds with the received request as text."""
     protocol_version = 'HTTP/1.1'
 
-    def answer(self):
+    def respond(self):
         body = self.rfile.read(int(self.headers.get('Content-Length', 0)))
         fields = [f'{name}: {self.headers[name]}' for name in ('Host', 'X-Real-IP', 'X-Mine', *FORWARDING)
                   if name in self.headers]
@@ -57,7 +57,7 @@ class UpstreamHandler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(text)
 
-    do_GET = do_POST = do_HEAD = answer
+    do_GET = do_POST = do_HEAD = respond
 
     def log_message(self, *_):
         """Writes no log."""

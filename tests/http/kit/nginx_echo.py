@@ -20,7 +20,7 @@ class Echo(http.server.BaseHTTPRequestHandler):
         self.rfile.readline()
         return body
 
-    def answer(self):
+    def respond(self):
         body = self.read_body()
         fields = sorted(f'{name.lower()}: {value}' for name, value in self.headers.items() if name.lower() not in NOT_COMPARED)
         text = '\n'.join([f'{self.command} {self.path}', *fields, '', body.decode('latin-1')]).encode('latin-1')
@@ -48,7 +48,7 @@ class Echo(http.server.BaseHTTPRequestHandler):
 
     def __getattr__(self, name):
         if name.startswith('do_'):
-            return self.answer
+            return self.respond
         raise AttributeError(name)
 
     def log_message(self, *_):

@@ -226,9 +226,9 @@ def identifying_header(label):
     return Directive(f'add_header X-Where "{label} $uri $args" always')
 
 
-def without_access_rules(shapes, answers):
+def without_access_rules(shapes, responses):
     """Removes access rules beside a `return`: sluice checks access first, nginx does not, and the importer reports this difference."""
-    returns = any(one.text.startswith('return') for one in answers)
+    returns = any(one.text.startswith('return') for one in responses)
     return [one for one in shapes if not (returns and one.text.split()[0] in ('deny', 'allow', 'auth_basic'))]
 
 
@@ -252,9 +252,9 @@ def a_location(make, outer, depth, label):
         key = f'^~ {path}'
     if kind != 'regex':
         make.paths.append(path.strip('"'))
-    answers = make.pick(RESPONSE_MAKERS)(make, path.strip('"'), kind)
-    inside = [identifying_header(label), *without_access_rules(other_directives(make, kind), answers), *answers]
-    aliased = kind == 'regex' and any(one.text.startswith('alias') for one in answers)   # its $1 would refer to the captures of another pattern
+    responses = make.pick(RESPONSE_MAKERS)(make, path.strip('"'), kind)
+    inside = [identifying_header(label), *without_access_rules(other_directives(make, kind), responses), *responses]
+    aliased = kind == 'regex' and any(one.text.startswith('alias') for one in responses)   # its $1 would refer to the captures of another pattern
     if depth < 2 and kind != 'exact' and not aliased and make.chance(25):
         inside += locations(make, None if kind == 'regex' else path, depth + 1, label)
     return key, Directive(f'location {key}', tuple(inside))
@@ -271,9 +271,9 @@ def locations(make, outer, depth, label):
 def named_locations(make):
     made = []
     for name in make.named:
-        answers = make.pick((a_return, a_proxy_pass, a_root, no_directives, a_rewrite, a_try_files))
-        answers = answers(make, '/', 'named')
-        inside = [identifying_header(name), *without_access_rules(other_directives(make, 'named'), answers), *answers]
+        responses = make.pick((a_return, a_proxy_pass, a_root, no_directives, a_rewrite, a_try_files))
+        responses = responses(make, '/', 'named')
+        inside = [identifying_header(name), *without_access_rules(other_directives(make, 'named'), responses), *responses]
         made.append(Directive(f'location {name}', tuple(inside)))
     return made
 

@@ -37,7 +37,7 @@ def parts(found):
     return {'content-type': kind, 'body': body.lstrip(), 'length': None}
 
 
-def answer(port, request):
+def fetch(port, request):
     """The properties of the response that must be the same from both servers; 'error' if no valid response was received."""
     try:
         response, ignored = nginx_kit.fetch(port, request, timeout=PATIENCE)
@@ -94,9 +94,9 @@ class Batch:
             self.rejected[bad] = done.stderr, self.sites.pop(bad)
         return None
 
-    def remove_reported(self, answer_text, owner):
+    def remove_reported(self, report, owner):
         """Removes the sites for which the importer reports a changed meaning."""
-        for part in re.findall(r'^(?:not carried over|carried over, with another meaning here) \(\d+\):\n((?:  .*\n)*)', answer_text, re.M):
+        for part in re.findall(r'^(?:not carried over|carried over, with another meaning here) \(\d+\):\n((?:  .*\n)*)', report, re.M):
             for line, note in re.findall(r'^  \S+:(\d+): (.*\n.*)', part, re.M):
                 number = owner(int(line))
                 if number in self.sites:
@@ -140,7 +140,7 @@ class Batch:
         around = ''.join(line for one in self.prelude for line in one.lines())
         ignored = False
         for request in site.requests:
-            by_nginx, *heres = [answer(ports[number], substituted(request, {**self.pairs.places, 'N': number})) for ports in self.pairs.ports]
+            by_nginx, *heres = [fetch(ports[number], substituted(request, {**self.pairs.places, 'N': number})) for ports in self.pairs.ports]
             self.compared += 1
             for loop, by_sluice in zip(self.pairs.loops, heres):
                 by_sluice = nginx_kit.without_built_in_page(by_nginx, by_sluice)
