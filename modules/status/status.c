@@ -171,8 +171,10 @@ static enum outcome reject_method(struct exchange *x)
 static struct str write_page(struct exchange *x, const struct format *format, const struct acme *acme)
 {
     struct status_values *values = arena_zalloc(&x->arena, 1, sizeof(*values));
+    const struct status_zones *zones;
     struct str text = {NULL, 0};
     struct buffer buffer = {0};
+    unsigned slots;
 
     if (!values)
         return text;
@@ -183,6 +185,9 @@ static struct str write_page(struct exchange *x, const struct format *format, co
     values->acme = acme;
     values->now_s = clock_wall_s(exchange_clock(x));
     status_collect(values);
+    zones = worker_status_zones(exchange_worker(x), &slots);
+    if (format != &nginx && status_zones_collect(values, &x->arena, zones, slots) < 0)
+        return text;
     if (format->page(values, &buffer) == 0)
         text = arena_copy(&x->arena, buffer_str(&buffer));
     buffer_finish(&buffer);

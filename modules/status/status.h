@@ -1,17 +1,28 @@
 /*
- * The status page: status.c has the handler, status_metrics.c and status_upstreams.c define the values, status_page.c
- * and status_html.c format them. Private to the status module.
+ * The status page: status.c has the handler, status_metrics.c, status_upstreams.c and status_zones.c define the values,
+ * status_page.c, status_html.c and status_histogram.c format them. Private to the status module.
  */
 #ifndef STATUS_H
 #define STATUS_H
 
 #include "acme/acme.h"
+#include "base/arena.h"
 #include "base/buffer.h"
+#include "base/status_zone.h"
 #include "master/counters.h"
 #include "upstream/upstream_zone.h"
 
 /* Status classes by first digit; [0]: others. */
 #define STATUS_CLASSES 6
+extern const char *const status_class_names[STATUS_CLASSES];
+
+/* A snapshot of a zone of `status_zone`. */
+struct status_zone_value {
+    enum status_zone_kind kind;
+    const char *name;
+    struct str label;               /* zone="...", escaped for Prometheus text */
+    struct status_zone_counts counts;
+};
 
 /* A snapshot of the counters, in the form that the metrics refer to. */
 struct status_values {
@@ -22,6 +33,8 @@ struct status_values {
     uint64_t lookups[2];            /* hits, misses */
     uint64_t upstream_handshakes[3]; /* as `handshakes`, with upstreams */
     struct upstream_zone *upstreams; /* NULL: none */
+    struct status_zone_value *zones; /* in the order of the file; sorted by status_html */
+    size_t zone_count;
     const struct acme *acme;        /* certificates; may have none */
     int64_t now_s;                  /* wall clock */
     uint64_t zero_copy;             /* bytes */
@@ -52,6 +65,12 @@ extern const struct metric status_metrics[];
 
 /* Computes the members that are derived from `total`. */
 void status_collect(struct status_values *values);
+/*
+ * Takes the snapshot of the zones, from the rows of the first `slots` workers; texts are in the arena. Returns 0 or
+ * -ENOMEM.
+ */
+MUST_CHECK int status_zones_collect(struct status_values *values, struct arena *arena, const struct status_zones *zones,
+                                    unsigned slots);
 
 /* A page being written. Records the first error, so that the writers need no checks. */
 struct status_page_text {
@@ -69,6 +88,22 @@ void status_print_html(struct status_page_text *page, const char *text);
 void status_print_label(struct status_page_text *page, const char *text);
 /* Prints the contents of a JSON string. Bytes that are not UTF-8 become U+FFFD. */
 void status_print_json(struct status_page_text *page, const char *text);
+
+/* Prints a number with groups of three digits, for HTML. */
+void status_print_number(struct status_page_text *page, uint64_t value);
+/* Formats millionths as a decimal fraction without trailing zeros. Returns `memory`. */
+const char *status_format_millionths(uint64_t value, char memory[32]);
+
+/* Append a histogram of that name without the prefix "sluice_". `labels`: escaped, may be empty. */
+void status_histogram_prometheus(struct status_page_text *page, const char *name, struct str labels,
+                                 const struct latency *latency);
+/* An object: cumulative counts by bound, the sum in seconds, the number of values. */
+void status_histogram_json(struct status_page_text *page, const struct latency *latency);
+
+/* Append the zones; nothing without any. */
+void status_zones_prometheus(struct status_page_text *page, const struct status_values *values);
+void status_zones_json(struct status_page_text *page, const struct status_values *values);
+void status_zones_html(struct status_page_text *page, const struct status_values *values);
 
 /* Appends the upstream metrics; nothing without upstreams. */
 void status_upstreams_prometheus(struct status_page_text *page, struct upstream_zone *zone);

@@ -8,24 +8,9 @@
 
 #include <time.h>
 
-/* Prints a number with groups of three digits. */
-static void print_number(struct status_page_text *page, uint64_t value)
-{
-    unsigned long long groups[7];
-    size_t count = 0;
-
-    do {
-        groups[count++] = value % 1000;
-        value /= 1000;
-    } while (value);
-    status_print(page, "%llu", groups[--count]);
-    while (count)
-        status_print(page, "&#8239;%03llu", groups[--count]);
-}
-
 static void print_value(struct status_page_text *page, const struct metric *metric, uint64_t value)
 {
-    print_number(page, metric->millionths ? value / 1000000 : value);
+    status_print_number(page, metric->millionths ? value / 1000000 : value);
     if (metric->millionths)
         status_print(page, ".%06llu", (unsigned long long)(value % 1000000));
 }
@@ -64,12 +49,12 @@ static void print_durations(struct status_page_text *page, const struct metric *
     status_print(page, "<tr><td>");
     status_print_html(page, metric->help);
     status_print(page, "<td>\n");
-    for (unsigned i = 0; i <= COUNTERS_LATENCIES; i++) {
-        uint64_t bound = counters_latency_bounds_us[i < COUNTERS_LATENCIES ? i : COUNTERS_LATENCIES - 1];
+    for (unsigned i = 0; i <= LATENCY_BOUNDS; i++) {
+        uint64_t bound = latency_bounds_us[i < LATENCY_BOUNDS ? i : LATENCY_BOUNDS - 1];
 
-        status_print(page, "<tr><td>&emsp;%s %llu.%03llu s<td>", i < COUNTERS_LATENCIES ? "up to" : "more than",
+        status_print(page, "<tr><td>&emsp;%s %llu.%03llu s<td>", i < LATENCY_BOUNDS ? "up to" : "more than",
                      (unsigned long long)bound / 1000000, (unsigned long long)bound % 1000000 / 1000);
-        print_number(page, latency[i]);
+        status_print_number(page, latency[i]);
         status_print(page, "\n");
     }
 }
@@ -105,6 +90,7 @@ int status_html(const struct status_values *values, struct buffer *out)
     status_print_text(&page, page_start);
     status_print(&page, "<meta http-equiv=\"refresh\" content=\"5\">\n<title>sluice status</title>\n");
     print_summary(&page, values);
+    status_zones_html(&page, values);
     status_upstreams_html(&page, values->upstreams);
     status_acme_html(&page, values->acme, values->now_s);
     status_print(&page, "<h2>Counters</h2>\n<table>\n");

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+const char *const status_class_names[STATUS_CLASSES] = {"other", "1xx", "2xx", "3xx", "4xx", "5xx"};
+
 static const char *version_label(unsigned index, char memory[8])
 {
     return SLUICE_VERSION;
@@ -41,9 +43,7 @@ static const char *h2_error_label(unsigned index, char memory[8])
 
 static const char *status_class_label(unsigned index, char memory[8])
 {
-    static const char *const names[STATUS_CLASSES] = {"other", "1xx", "2xx", "3xx", "4xx", "5xx"};
-
-    return names[index];
+    return status_class_names[index];
 }
 
 static const char *status_code_label(unsigned index, char memory[8])
@@ -132,7 +132,7 @@ const struct metric status_metrics[] = {
      SUM(status), .sparse = true},
     {"request_duration_seconds", METRIC_HISTOGRAM,
      "Time from the first byte of a request to the end of its response, in the resolution of loop iterations.",
-     NULL, NULL, 0, COUNTERS_LATENCIES + 1, SUM(latency)},
+     NULL, NULL, 0, LATENCY_BOUNDS + 1, SUM(latency.counts)},
     {"sent_bytes_total", METRIC_COUNTER,
      "Bytes of responses before encryption, by $tls_path.", "path", tls_path_label,
      PATH_PLAIN, PATH_COUNT, SUM(wires.bytes)},

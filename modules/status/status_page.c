@@ -11,59 +11,14 @@ const uint64_t *status_values_of(const struct metric *metric, const struct statu
     return (const uint64_t *)(const void *)((const char *)values + metric->offset);
 }
 
-/* Prints millionths as a decimal fraction without trailing zeros. */
-static const char *format_fraction(uint64_t value, char memory[32])
-{
-    int length = snprintf(memory, 32, "%llu.%06llu", (unsigned long long)(value / 1000000),
-                          (unsigned long long)(value % 1000000));
-
-    while (memory[length - 1] == '0')
-        length--;
-    if (memory[length - 1] == '.')
-        length--;
-    memory[length] = '\0';
-    return memory;
-}
-
 static void print_metric_value(struct status_page_text *page, const struct metric *metric, uint64_t value)
 {
     char memory[32];
 
     if (metric->millionths)
-        status_print(page, "%s", format_fraction(value, memory));
+        status_print(page, "%s", status_format_millionths(value, memory));
     else
         status_print(page, "%llu", (unsigned long long)value);
-}
-
-/* Prints each bucket's bound and cumulative count. Returns the total. */
-static uint64_t print_buckets(struct status_page_text *page, const struct metric *metric, const uint64_t *latency,
-                              bool json)
-{
-    uint64_t below = 0;
-
-    for (unsigned i = 0; i <= COUNTERS_LATENCIES; i++) {
-        char memory[32] = "+Inf";
-
-        if (i < COUNTERS_LATENCIES)
-            format_fraction(counters_latency_bounds_us[i], memory);
-        below += latency[i];
-        if (json)
-            status_print(page, "%s\"%s\": %llu", i ? ", " : "", memory, (unsigned long long)below);
-        else
-            status_print(page, "sluice_%s_bucket{le=\"%s\"} %llu\n", metric->name, memory,
-                         (unsigned long long)below);
-    }
-    return below;
-}
-
-static void prometheus_histogram(struct status_page_text *page, const struct metric *metric,
-                                 const struct status_values *values)
-{
-    uint64_t count = print_buckets(page, metric, values->total.sum.latency, false);
-    char memory[32];
-
-    status_print(page, "sluice_%s_sum %s\n", metric->name, format_fraction(values->total.sum.latency_us, memory));
-    status_print(page, "sluice_%s_count %llu\n", metric->name, (unsigned long long)count);
 }
 
 static void prometheus_sample(struct status_page_text *page, const struct metric *metric, unsigned index,
@@ -96,7 +51,7 @@ int status_prometheus(const struct status_values *values, struct buffer *out)
         status_print(&page, "# HELP sluice_%s %s\n", metric->name, metric->help);
         status_print(&page, "# TYPE sluice_%s %s\n", metric->name, types[metric->type]);
         if (metric->type == METRIC_HISTOGRAM) {
-            prometheus_histogram(&page, metric, values);
+            status_histogram_prometheus(&page, metric->name, STR(""), &values->total.sum.latency);
             continue;
         }
         for (unsigned i = metric->first; i < metric->end; i++) {
@@ -104,21 +59,10 @@ int status_prometheus(const struct status_values *values, struct buffer *out)
                 prometheus_sample(&page, metric, i, numbers[i]);
         }
     }
+    status_zones_prometheus(&page, values);
     status_upstreams_prometheus(&page, values->upstreams);
     status_acme_prometheus(&page, values->acme);
     return page.error;
-}
-
-static void json_histogram(struct status_page_text *page, const struct metric *metric,
-                           const struct status_values *values)
-{
-    char memory[32];
-    uint64_t count;
-
-    status_print(page, "{\"buckets\": {");
-    count = print_buckets(page, metric, values->total.sum.latency, true);
-    status_print(page, "}, \"sum\": %s, ", format_fraction(values->total.sum.latency_us, memory));
-    status_print(page, "\"count\": %llu}", (unsigned long long)count);
 }
 
 static void json_values(struct status_page_text *page, const struct metric *metric, const uint64_t *numbers)
@@ -158,7 +102,7 @@ int status_json(const struct status_values *values, struct buffer *out)
 
         status_print(&page, "%s\n  \"%s\": ", metric == status_metrics ? "{" : ",", metric->name);
         if (metric->type == METRIC_HISTOGRAM)
-            json_histogram(&page, metric, values);
+            status_histogram_json(&page, &values->total.sum.latency);
         else if (metric->type == METRIC_FACT)
             json_property(&page, metric);
         else if (metric->label)
@@ -166,6 +110,7 @@ int status_json(const struct status_values *values, struct buffer *out)
         else
             print_metric_value(&page, metric, numbers[0]);
     }
+    status_zones_json(&page, values);
     status_upstreams_json(&page, values->upstreams);
     status_acme_json(&page, values->acme);
     status_print(&page, "\n}\n");

@@ -51,3 +51,17 @@ void status_print_label(struct status_page_text *page, const char *text)
             status_print(page, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
     }
 }
+
+void status_print_number(struct status_page_text *page, uint64_t value)
+{
+    unsigned long long groups[7];
+    size_t count = 0;
+
+    do {
+        groups[count++] = value % 1000;
+        value /= 1000;
+    } while (value);
+    status_print(page, "%llu", groups[--count]);
+    while (count)
+        status_print(page, "&#8239;%03llu", groups[--count]);
+}

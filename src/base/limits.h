@@ -110,6 +110,8 @@
 #define LIMIT_WATCHDOG_INTERVAL_MS_MIN 100         /* bounds of the time between two messages for the watchdog of a service manager */
 #define LIMIT_WATCHDOG_INTERVAL_MS_MAX (3600 * 1000)
 #define LIMIT_STOP_MS               5000            /* a worker that has not exited this long after a fast shutdown began is killed */
+#define LIMIT_STATUS_ZONES          1024            /* zones of status_zone, of servers and locations together */
+#define LIMIT_STATUS_ZONE_NAME      256             /* bytes of a name; one made from a longer pattern is truncated */
 
 /* control */
 #define LIMIT_CONTROL_RESPONSE      (16u * 1024 * 1024) /* bytes of a response of the control socket */

@@ -374,7 +374,7 @@ int conf_read_duration(struct conf_reader *reader, const struct conf_node *node,
     return -EINVAL;
 }
 
-int switch_parse(struct str text, bool *out)
+int conf_switch_parse(struct str text, bool *out)
 {
     static const char *const words[] = {"off", "on", "false", "true", "no", "yes"};
 
@@ -393,7 +393,7 @@ int conf_read_switch(struct conf_reader *reader, const struct conf_node *node, b
 
     if (error < 0)
         return error;
-    if (switch_parse(node->text, out) < 0) {
+    if (conf_switch_parse(node->text, out) < 0) {
         conf_error(reader->errors, node->mark, STR("write on or off"), "'" STR_FMT "' is neither on nor off",
                    STR_ARG(node->text));
         return -EINVAL;

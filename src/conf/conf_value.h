@@ -14,8 +14,6 @@ struct str value_space_hint(struct conf_reader *reader, const struct conf_node *
 MUST_CHECK int value_scalar(struct conf_reader *reader, const struct conf_node *node, const char *wanted);
 /* As value_scalar, for free text, which a comment may have truncated. */
 MUST_CHECK int value_text(struct conf_reader *reader, const struct conf_node *node, const char *wanted);
-/* Parses on, off, true, false, yes, no. 0 or -EINVAL, without a report. */
-MUST_CHECK int switch_parse(struct str text, bool *out);
 
 /* The index of a word in a NULL-terminated list (true and yes count as "on", false and no as "off"), or -1. */
 int choice_find(const char *const *choices, struct str word);

@@ -161,7 +161,6 @@ static const struct {
     {"ssl_handshake_timeout", "client_header_timeout bounds the handshake, in stream preread_timeout"},
     {"ssl_ocsp*", "use ssl_crl, which names revoked certificates"},
     {"ssl_stapling*", "delete it: certificate authorities have ended OCSP"},
-    {"status_zone", "use status: on, which counts by server"},
     {"sub_filter*", "generate the pages in advance, or in the application: sluice does not edit bodies"},
     {"subrequest_output_buffer_size", "delete it: the sizes of memory areas cannot be set"},
     {"tcp_nopush", "delete it: heads and files are always sent in full packets"},

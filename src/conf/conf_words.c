@@ -169,7 +169,7 @@ int choice_find(const char *const *choices, struct str word)
         if (str_equal(word, str_from(choices[i])))
             return i;
     }
-    if (switch_parse(word, &on) < 0)
+    if (conf_switch_parse(word, &on) < 0)
         return -1;
     for (int i = 0; choices[i]; i++) {
         if (strcmp(choices[i], on ? "on" : "off") == 0)

@@ -150,6 +150,8 @@ MUST_CHECK int conf_read_size(struct conf_reader *reader, const struct conf_node
 MUST_CHECK int conf_size_parse(struct str text, uint64_t *out_bytes);
 MUST_CHECK int conf_read_duration(struct conf_reader *reader, const struct conf_node *node, uint64_t *out_ms);
 MUST_CHECK int conf_read_switch(struct conf_reader *reader, const struct conf_node *node, bool *out);
+/* Parses on, off, true, false, yes, no. 0 or -EINVAL, without a report. */
+MUST_CHECK int conf_switch_parse(struct str text, bool *out);
 MUST_CHECK int conf_read_template(struct conf_reader *reader, const struct conf_node *node,
                                   const struct template **out_template);
 /* Compiles a word of a scalar as a template; errors point at the node. */

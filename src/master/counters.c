@@ -3,11 +3,6 @@
  */
 #include "master/counters.h"
 
-const uint64_t counters_latency_bounds_us[COUNTERS_LATENCIES] = {
-    1000,   2500,   5000,    10000,   25000,   50000,    100000,
-    250000, 500000, 1000000, 2500000, 5000000, 10000000, 60000000,
-};
-
 void counters_add_request(struct counters *counters, enum http_version version)
 {
     counters->requests++;
@@ -17,12 +12,8 @@ void counters_add_request(struct counters *counters, enum http_version version)
 
 void counters_add_response(struct counters *counters, int status, uint64_t took_us)
 {
-    unsigned bucket = 0;
-
-    while (bucket < COUNTERS_LATENCIES && took_us > counters_latency_bounds_us[bucket])
-        bucket++;
-    counters->latency[bucket]++;
-    counters->latency_us += took_us;
+    counters->latency.counts[latency_bucket(took_us)]++;
+    counters->latency.sum_us += took_us;
     counters->status[status >= 100 && status < COUNTERS_STATUSES ? status : 0]++;
 }
 

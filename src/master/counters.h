@@ -7,6 +7,7 @@
 #ifndef MASTER_COUNTERS_H
 #define MASTER_COUNTERS_H
 
+#include "base/latency.h"
 #include "base/memory_budget.h"
 #include "http/exchange.h"
 #include "http/protocol_counters.h"
@@ -23,8 +24,7 @@ enum connection_state {
 
 enum request_protocol { REQUEST_HTTP_1_0, REQUEST_HTTP_1_1, REQUEST_HTTP_2, COUNTERS_PROTOCOLS };
 
-#define COUNTERS_STATUSES  600
-#define COUNTERS_LATENCIES 14       /* number of bounds; one more bucket holds all larger values */
+#define COUNTERS_STATUSES 600
 
 /* Every member consists of uint64_t. */
 struct counters {
@@ -35,8 +35,7 @@ struct counters {
     uint64_t rejected;              /* rejected by the limit per address */
     uint64_t requests;              /* received heads; `status` counts ended exchanges */
     uint64_t requests_by_protocol[COUNTERS_PROTOCOLS]; /* the same by enum request_protocol */
-    uint64_t latency_us;            /* sum over all */
-    uint64_t latency[COUNTERS_LATENCIES + 1];
+    struct latency latency;         /* of ended exchanges */
     uint64_t log_lines_dropped;
     struct protocol_counters protocols;
     struct wire_counters wires;
@@ -58,9 +57,6 @@ struct counters_total {
     uint64_t ktls_kernel_ns[RECORD_CIPHERS], ktls_user_ns[RECORD_CIPHERS];
     uint64_t aead_ipsec_mb[RECORD_CIPHERS]; /* 1: the AEAD engine of the cipher is ipsec-mb; 0: OpenSSL */
 };
-
-/* Upper bounds (inclusive) of the buckets of `latency` in microseconds, ascending. */
-extern const uint64_t counters_latency_bounds_us[COUNTERS_LATENCIES];
 
 /* Counts a received head. */
 void counters_add_request(struct counters *counters, enum http_version version);

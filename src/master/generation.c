@@ -133,6 +133,13 @@ static int open_sessions(struct master *master, struct generation *generation)
     return session_stores_open(&generation->configuration->sessions, before, &master->error_log.log);
 }
 
+static int open_status_zones(struct master *master, struct generation *generation)
+{
+    const struct status_zones *before = master->current ? &master->current->configuration->zones : NULL;
+
+    return status_zones_open(&generation->configuration->zones, before, master->shared->slot_count);
+}
+
 static int check_files(struct master *master, struct generation *generation)
 {
     const struct configuration *configuration = generation->configuration;
@@ -214,8 +221,8 @@ struct generation *generation_open(struct master *master, struct configuration *
 {
     static int (*const steps[])(struct master *master, struct generation *generation) = {
         find_identity, check_files, make_children, master_otlp_open, open_access_logs, create_directories, open_caches,
-        open_limits, open_sessions, master_acme_open, master_ktls_probe, master_aead_choose, master_ktls_choose,
-        master_tickets_open, open_sockets,
+        open_limits, open_sessions, open_status_zones, master_acme_open, master_ktls_probe, master_aead_choose,
+        master_ktls_choose, master_tickets_open, open_sockets,
     };
     struct generation *generation = calloc(1, sizeof(*generation));
     int result;
@@ -271,6 +278,7 @@ void generation_close(struct master *master, struct generation *generation)
     caches_close(&generation->configuration->caches);
     limits_close(&generation->configuration->limits);
     session_stores_close(&generation->configuration->sessions);
+    status_zones_close(&generation->configuration->zones);
     master_otlp_close(generation);
     free(generation->children);
     list_remove(&generation->link);

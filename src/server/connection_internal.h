@@ -45,6 +45,14 @@ void connection_limit_accept(struct worker *worker);
 void request_release(struct request_state *request);
 /* Counts a response with its status and its duration since `began_us`. */
 void request_count(struct worker *worker, int status, uint64_t began_us);
+/* Counts it in its zones, too; sets the duration in `request`. */
+void request_count_zones(struct worker *worker, const struct location_zones *zones, struct status_zone_request request,
+                         uint64_t began_us);
+/* Returns the zones of a request, which are those of its server before it has a location. NULL: none. */
+static inline const struct location_zones *request_zones(const struct request_state *request)
+{
+    return (request->location ? request->location : request->server->root)->zones;
+}
 
 /* protocol_upgrade.c: another protocol after 101 */
 

@@ -15,6 +15,7 @@ struct cache_store;
 struct upstream_pool;
 struct worker;
 struct counters_total;
+struct status_zones;
 struct when_block;                  /* site/when.h */
 
 /*
@@ -308,6 +309,11 @@ unsigned worker_slot(const struct worker *worker);
 unsigned worker_number(const struct worker *worker);
 /* Returns the sums of the counters of all workers (master/counters.h). */
 void worker_counters(const struct worker *worker, struct counters_total *out_total);
+/*
+ * Returns the zones of `status_zone` (base/status_zone.h). Sets *out_slots to the number of slots of workers so far, for
+ * status_zone_sum.
+ */
+const struct status_zones *worker_status_zones(const struct worker *worker, unsigned *out_slots);
 /* Counts the exchange's connection as writing from now on, before its response starts. */
 void exchange_count_as_writing(struct exchange *x);
 /*

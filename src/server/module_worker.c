@@ -66,6 +66,12 @@ void worker_counters(const struct worker *worker, struct counters_total *out_tot
     shared_total(worker->shared, out_total);
 }
 
+const struct status_zones *worker_status_zones(const struct worker *worker, unsigned *out_slots)
+{
+    *out_slots = __atomic_load_n(&worker->shared->slots_used, __ATOMIC_RELAXED);
+    return &worker->configuration->zones;
+}
+
 void worker_timer(struct worker *worker, struct op *op, uint64_t delay_ms)
 {
     loop_timer(&worker->loop, op, worker->loop.clock.monotonic_ms + delay_ms);

@@ -1,6 +1,7 @@
 /*
  * The end of a request: cancels its pending module, ends its subrequests, and calls `finish` of the modules.
  */
+#include "base/saturate.h"
 #include "server/connection_internal.h"
 #include "server/subrequest.h"
 #include "server/subrequest_internal.h"
@@ -10,6 +11,14 @@ void request_count(struct worker *worker, int status, uint64_t began_us)
     uint64_t now_us = worker->loop.clock.monotonic_us;
 
     counters_add_response(worker->counters, status, now_us > began_us ? now_us - began_us : 0);
+}
+
+void request_count_zones(struct worker *worker, const struct location_zones *zones, struct status_zone_request request,
+                         uint64_t began_us)
+{
+    request.took_us = u64_sub_sat(worker->loop.clock.monotonic_us, began_us);
+    status_zone_count(zones->server, worker->shared_index, &request);
+    status_zone_count(zones->location, worker->shared_index, &request);
 }
 
 /* The module of a pending exchange is the one before next_module. */

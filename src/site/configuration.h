@@ -8,6 +8,7 @@
 
 #include "acme/acme.h"
 #include "base/log.h"
+#include "base/status_zone.h"
 #include "cache/cache_conf.h"
 #include "conf/conf_schema.h"
 #include "http/mime.h"
@@ -94,12 +95,22 @@ struct core_site {
         int policy;                 /* enum symlinks */
         const struct template *from; /* symbolic links in this prefix of a file's path are not checked; NULL: all are */
     } disable_symlinks;
+    struct {
+        struct str text;            /* as written */
+        struct str name;            /* the name of this scope's zone; empty: none is given */
+        bool made;                  /* on: zones of this scope and of inner ones without a name get one */
+    } status_zone;
     struct conf_rows error_pages;   /* struct error_page, site/core.h */
     struct conf_rows access_logs;   /* struct access_log_row, log/access_log.h */
 };
 
 enum location_kind { LOCATION_PREFIX, LOCATION_EXACT, LOCATION_PREFIX_FINAL /* ^~ */, LOCATION_NAMED /* @name */,
                     LOCATION_REGEX };
+
+/* Where the requests of a location are counted (`status_zone`); at least one is not NULL. */
+struct location_zones {
+    const struct status_zone *server, *location;
+};
 
 struct location {
     enum location_kind kind;
@@ -119,6 +130,7 @@ struct location {
     struct when_block *when_blocks; /* each with this location as modified by it: site/when.h */
     size_t when_block_count;
     bool nested;                    /* false: a server's own scope */
+    const struct location_zones *zones; /* NULL: requests are not counted in zones */
     const struct conf_scope_values *values;
 };
 
@@ -172,6 +184,7 @@ struct configuration {
     struct conf_words directories;      /* directories of temporary files */
     struct limits limits;           /* of limit_req_zone and limit_conn_zone */
     struct session_stores sessions; /* of ssl_session_cache */
+    struct status_zones zones;      /* of status_zone */
     struct acme acme;               /* certificates of `ssl_certificate: acme` */
     struct otlp otlp;               /* export of spans: otel_exporter */
     struct upstreams upstreams;     /* blocks, and addresses in proxy_pass */

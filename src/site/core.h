@@ -56,6 +56,14 @@ directive_row core_control_read;
 /* Reads `sandbox` into an unsigned: bit i is enum sandbox_part i. */
 int core_read_sandbox(struct conf_reader *reader, const struct conf_node *node, void *out);
 
+/*
+ * Sets `name` and `made` of a scope's status_zone from its text. A name applies to the scope where it is written; on and
+ * off apply to inner scopes, too, also to those inside a scope with a name. Returns 0, or -EINVAL after reporting.
+ */
+MUST_CHECK int core_status_zone_check(struct core_site *site, struct conf_reader *reader, const struct conf_node *at);
+/* Returns the address of a server without `listen`: nginx's *:80, or *:8000 without root privileges. */
+struct str core_default_address(void);
+
 /* Settings of HTTP/2 in one scope. */
 struct core_http2 {
     bool enabled;

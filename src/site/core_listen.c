@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <unistd.h>
 
 #define AT(field)   offsetof(struct core_server, field)
 #define LISTEN_HINT STR("write an address and its words: 8443 ssl default_server backlog=511")
@@ -178,6 +179,11 @@ static int check_names(void *conf, struct conf_reader *reader, const struct conf
         }
     }
     return result;
+}
+
+struct str core_default_address(void)
+{
+    return geteuid() == 0 ? STR("0.0.0.0:80") : STR("0.0.0.0:8000");
 }
 
 static const struct directive directives[] = {

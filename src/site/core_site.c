@@ -431,6 +431,19 @@ static const struct directive directives[] = {
      .example = "satisfy: any",
      .help = "Access is granted if all of allow, deny, auth_basic, auth_request and secure_link grant it, or if "
              "any of them does."},
+    {.name = "status_zone",
+     .scopes = SCOPE_SITE,
+     .type = DIRECTIVE_TEXT,
+     .line = true,
+     .offset = AT(status_zone.text),
+     .default_value = "off",
+     .example = "status_zone: on",
+     .help = "Count requests, their times and bytes in a zone of the server and in one of the location, for the status "
+             "page and sluice top. A name counts the requests of this server or location under it; several servers, "
+             "or several locations, may share a name. on makes the names: of a server its first server_name, else its "
+             "first address; of a location the name of the server's zone and the location, as in \"example.org "
+             "/api/\". A request counts in the location that responded. on and off are inherited, a name is not. "
+             "After a reload, zones with the same name continue."},
     {.name = "absolute_redirect",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_SWITCH,
@@ -457,9 +470,8 @@ static const struct directive directives[] = {
 };
 
 /* The innermost of root and alias applies. */
-static int check_site(void *conf, struct conf_reader *reader, const struct conf_node *at)
+static int check_root(struct core_site *site, struct conf_reader *reader, const struct conf_node *at)
 {
-    struct core_site *site = conf;
     const struct conf_node *alias = conf_map_get(at, STR("alias"));
 
     if (!conf_map_get(at, STR("root")))
@@ -471,6 +483,13 @@ static int check_site(void *conf, struct conf_reader *reader, const struct conf_
     conf_error(reader->errors, alias->mark, STR("delete one of the two"),
                "root and alias are set in one location");
     return -EINVAL;
+}
+
+static int check_site(void *conf, struct conf_reader *reader, const struct conf_node *at)
+{
+    int error = core_status_zone_check(conf, reader, at);
+
+    return error < 0 ? error : check_root(conf, reader, at);
 }
 
 const struct conf_group core_site_group = {

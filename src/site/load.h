@@ -15,6 +15,7 @@ struct loaded_server {
     const struct conf_node *node;
     bool valid;                     /* no error in its scope and in http's */
     bool tls_checked;                    /* OpenSSL's errors about its settings have been reported */
+    struct str zone_name;           /* of its zone, given or made: the names made for its locations begin with it */
 };
 
 /* A table of media types, shared by every scope with equal settings. */
@@ -34,6 +35,7 @@ struct load {
     size_t server_count;
     bool valid;                     /* no error in the scope that was read last */
     bool http_valid;
+    bool zones_exceeded;            /* the limit of zones was reported */
     bool unreadable;                /* parts of the file are not valid YAML: they may contain a missing directive */
 };
 
@@ -78,6 +80,12 @@ void location_set_alias_prefix(struct load *load, const struct conf_node *node, 
  */
 MUST_CHECK int load_when_blocks(struct load *load, const struct conf_node *node, const struct location *outer,
                                 struct location *location);
+/*
+ * Sets the zones of a server's own scope, or of a location of the server that was read last, by `status_zone`; `node`
+ * and `pair` are their places in the file. Called after their values are set. Return 0 or -ENOMEM; errors are reported.
+ */
+MUST_CHECK int load_server_zone(struct load *load, const struct conf_node *node, struct loaded_server *loaded);
+MUST_CHECK int load_location_zone(struct load *load, const struct conf_pair *pair, struct location *location);
 /* Collects the certificates of `ssl_certificate: acme` of all servers. Returns 0 or -ENOMEM; errors are reported. */
 MUST_CHECK int load_acme(struct load *load);
 /* Makes the TLS contexts of the endpoints answer challenges of tls-alpn-01, if a certificate uses them. Returns 0 or -ENOMEM. */

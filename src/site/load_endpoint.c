@@ -4,7 +4,6 @@
 #include "site/load.h"
 
 #include <errno.h>
-#include <unistd.h>
 
 static struct endpoint *find_endpoint(struct configuration *configuration, const struct listen_row *row)
 {
@@ -93,11 +92,9 @@ static int join_endpoint(struct load *load, struct virtual_server *server, const
     return 0;
 }
 
-/* nginx's *:80, or *:8000 without root privileges. */
 static int default_listen(struct load *load, const struct loaded_server *loaded)
 {
-    struct listen_row row = {.text = geteuid() == 0 ? STR("0.0.0.0:80") : STR("0.0.0.0:8000"),
-                             .backlog = 511};
+    struct listen_row row = {.text = core_default_address(), .backlog = 511};
 
     row.mark = loaded->node->mark;
     if (listen_address_parse(row.text, &row.address) < 0)

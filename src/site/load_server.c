@@ -86,7 +86,8 @@ int load_server(struct load *load, const struct conf_node *node, const struct co
     server->pattern_count = loaded->own->pattern_count;
     load->configuration->servers[load->server_count++] = server;
     load->configuration->server_count = load->server_count;
-    if (load_names(load, server, &loaded->own->names) < 0 || load_when_blocks(load, node, NULL, server->root) < 0)
+    if (load_names(load, server, &loaded->own->names) < 0 || load_server_zone(load, node, loaded) < 0 ||
+        load_when_blocks(load, node, NULL, server->root) < 0)
         return -ENOMEM;
     return load_locations(load, conf_map_get(node, STR("location")), server->root);
 }
@@ -231,7 +232,7 @@ static int load_location(struct load *load, const struct conf_pair *pair, struct
         outer->patterns[outer->pattern_count++] = location;
     else
         outer->inner[outer->inner_count++] = location;
-    if (load_when_blocks(load, pair->value, outer, location) < 0)
+    if (load_location_zone(load, pair, location) < 0 || load_when_blocks(load, pair->value, outer, location) < 0)
         return -ENOMEM;
     return load_locations(load, conf_map_get(pair->value, STR("location")), location);
 }

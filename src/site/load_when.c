@@ -188,7 +188,7 @@ static int read_methods(struct conf_reader *reader, const struct conf_node *key,
 /* Rejects keys that have no effect once the location is selected. */
 static bool check_keys(struct load *load, const struct when_block *when)
 {
-    static const char *const wrong[] = {"when", "limit_except", "location", "internal"};
+    static const char *const wrong[] = {"when", "limit_except", "location", "internal", "status_zone"};
     bool good = true;
 
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -207,7 +207,7 @@ static bool check_keys(struct load *load, const struct when_block *when)
 /* Creates the location that applies if the condition holds: its values, overridden by the condition's own. */
 static int create_when_location(struct load *load, const struct location *location, struct when_block *when)
 {
-    static const char *const inner[] = {"when", "limit_except", "location", "internal", NULL};
+    static const char *const inner[] = {"when", "limit_except", "location", "internal", "status_zone", NULL};
     struct location *made = arena_zalloc(load->reader.arena, 1, sizeof(*made));
     struct conf_scope_values *values;
 
@@ -222,7 +222,8 @@ static int create_when_location(struct load *load, const struct location *locati
     *made = (struct location){.kind = location->kind,
                               .pattern = location->pattern,
                               .regex = location->regex,
-                              .nested = location->nested};
+                              .nested = location->nested,
+                              .zones = location->zones};
     location_set_values(made, values);
     location_set_alias_prefix(load, when->pair->value, made);
     when->location = made;

@@ -173,6 +173,7 @@ void loopback_open(struct loopback *loopback, const char *configuration)
     worker->error_log = &loopback->error_log;
     load(loopback, configuration);
     ck_assert_int_eq(limits_open(&loopback->configuration->limits, NULL, worker->log), 0);
+    ck_assert_int_eq(status_zones_open(&loopback->configuration->zones, NULL, 1), 0);
     loopback->shared = shared_create(1);
     ck_assert_ptr_nonnull(loopback->shared);
     ck_assert_int_eq(shared_slot_acquire(loopback->shared), 0);
@@ -419,6 +420,7 @@ void loopback_close(struct loopback *loopback)
     for (size_t i = 0; i < loopback->configuration->access_log_count; i++)
         close(loopback->configuration->access_logs[i]->fd);
     limits_close(&loopback->configuration->limits);
+    status_zones_close(&loopback->configuration->zones);
     configuration_destroy(loopback->configuration);
     shared_destroy(loopback->shared);
     buffer_finish(&loopback->logged);

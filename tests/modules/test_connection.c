@@ -126,8 +126,8 @@ static void tear_down(void)
     for (unsigned status = 0; status < COUNTERS_STATUSES; status++)
         ended += counters->status[status];
     ck_assert_uint_eq(seen.finished, ended);
-    for (unsigned bucket = 0; bucket <= COUNTERS_LATENCIES; bucket++)
-        ended -= counters->latency[bucket];
+    for (unsigned bucket = 0; bucket <= LATENCY_BOUNDS; bucket++)
+        ended -= counters->latency.counts[bucket];
     ck_assert_uint_eq(ended, 0);
     ck_assert_uint_eq(server.worker.wires.output_bytes, 0);
     loopback_close(&server);

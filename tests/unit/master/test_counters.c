@@ -15,23 +15,23 @@ static uint64_t bucket_of(uint64_t took_us)
     unsigned bucket = 0;
 
     counters_add_response(&counters, 200, took_us);
-    ck_assert_uint_eq(counters.latency_us, took_us);
-    while (counters.latency[bucket] == 0)
+    ck_assert_uint_eq(counters.latency.sum_us, took_us);
+    while (counters.latency.counts[bucket] == 0)
         bucket++;
-    ck_assert_uint_eq(counters.latency[bucket], 1);
+    ck_assert_uint_eq(counters.latency.counts[bucket], 1);
     return bucket;
 }
 
 START_TEST(latencies_are_counted_by_bucket)
 {
-    for (unsigned i = 0; i < COUNTERS_LATENCIES; i++) {
-        ck_assert_uint_eq(bucket_of(counters_latency_bounds_us[i]), i); /* "le": the bucket includes its bound */
-        ck_assert_uint_eq(bucket_of(counters_latency_bounds_us[i] + 1), i + 1);
+    for (unsigned i = 0; i < LATENCY_BOUNDS; i++) {
+        ck_assert_uint_eq(bucket_of(latency_bounds_us[i]), i); /* "le": the bucket includes its bound */
+        ck_assert_uint_eq(bucket_of(latency_bounds_us[i] + 1), i + 1);
         if (i > 0)
-            ck_assert_uint_gt(counters_latency_bounds_us[i], counters_latency_bounds_us[i - 1]);
+            ck_assert_uint_gt(latency_bounds_us[i], latency_bounds_us[i - 1]);
     }
     ck_assert_uint_eq(bucket_of(0), 0);
-    ck_assert_uint_eq(bucket_of(UINT64_MAX), COUNTERS_LATENCIES);
+    ck_assert_uint_eq(bucket_of(UINT64_MAX), LATENCY_BOUNDS);
 }
 END_TEST
 
@@ -162,8 +162,8 @@ START_TEST(slot_of_a_dead_worker_is_reused)
     ck_assert_uint_eq(total.sum.requests_by_protocol[REQUEST_HTTP_1_0], 0);
     ck_assert_uint_eq(total.sum.protocols.h2_streams, 5 + 7); /* those of the dead worker are closed */
     ck_assert_uint_eq(total.sum.status[200], 15);
-    ck_assert_uint_eq(total.sum.latency[0], 15);
-    ck_assert_uint_eq(total.sum.latency_us, 150);
+    ck_assert_uint_eq(total.sum.latency.counts[0], 15);
+    ck_assert_uint_eq(total.sum.latency.sum_us, 150);
     ck_assert_uint_eq(total.sum.connections[CONNECTION_WRITING], 1);
     shared_destroy(shared);
 }
