@@ -28,8 +28,9 @@ struct zone_table {
 
 /* Each process has its own copy of these pointers. */
 struct upstream_zone {
-    struct zone_table *table;       /* owned, like the names; at the same address in all processes */
+    struct zone_table *table;       /* owned, like names and changes; at the same address in all processes */
     struct resolved_names *names;
+    struct upstream_changes *changes;
 };
 
 struct upstream_zone *upstream_zone_create(unsigned workers)
@@ -42,7 +43,8 @@ struct upstream_zone *upstream_zone_create(unsigned workers)
         return NULL;
     zone->table = shared_zone_create(size);
     zone->names = resolved_names_create();
-    if (zone->table && zone->names)
+    zone->changes = upstream_changes_create();
+    if (zone->table && zone->names && zone->changes)
         return zone;
     upstream_zone_destroy(zone);
     return NULL;
@@ -53,6 +55,7 @@ void upstream_zone_destroy(struct upstream_zone *zone)
     if (!zone)
         return;
     resolved_names_destroy(zone->names);
+    upstream_changes_destroy(zone->changes);
     if (zone->table)
         shared_zone_destroy(&zone->table->shared);
     (void)munmap(zone, sizeof(*zone));
@@ -61,6 +64,11 @@ void upstream_zone_destroy(struct upstream_zone *zone)
 struct resolved_names *upstream_zone_names(const struct upstream_zone *zone)
 {
     return zone ? zone->names : NULL;
+}
+
+struct upstream_changes *upstream_zone_changes(const struct upstream_zone *zone)
+{
+    return zone ? zone->changes : NULL;
 }
 
 /* Locks the zone. If a process died while it held the lock, an entry has at most one holder too many. */

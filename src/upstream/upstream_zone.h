@@ -8,6 +8,7 @@
 #include "base/must_check.h"
 #include "base/str.h"
 #include "upstream/resolved_names.h"
+#include "upstream/upstream_changes.h"
 
 #include <stdint.h>
 
@@ -60,6 +61,8 @@ struct upstream_zone *upstream_zone_create(unsigned workers);
 void upstream_zone_destroy(struct upstream_zone *zone);
 /* The addresses of names, owned by the zone. NULL if `zone` is NULL. */
 struct resolved_names *upstream_zone_names(const struct upstream_zone *zone);
+/* Servers added and removed at run time, owned by the zone. NULL if `zone` is NULL. */
+struct upstream_changes *upstream_zone_changes(const struct upstream_zone *zone);
 /*
  * Removes the claims and counts of a worker that died. Called by the master: takes no lock, and no value that a worker
  * wrote selects the memory that changes.
