@@ -35,7 +35,7 @@ static const struct upstream_shared *next_peer(struct upstream_zone *zone, int *
     while (zone && *index < LIMIT_UPSTREAM_PEERS) {
         const struct upstream_shared *peer = upstream_zone_at(zone, (*index)++);
 
-        if (shared_get(&peer->holders) > 0)
+        if (shared_get(&peer->holders) > 0 && !upstream_zone_is_removed(zone, peer))
             return peer;
     }
     return NULL;

@@ -84,7 +84,7 @@ static int call_server(const char *path, const struct ctl_verb *verb, const stru
 {
     struct buffer request = {0};
     struct buffer response = {.max = LIMIT_CONTROL_RESPONSE + 2 * 65536};
-    int error = ctl_request_print(verb, options->files, !options->json, &request);
+    int error = ctl_request_print(verb, options->files, options->file_count, !options->json, &request);
     int status = EXIT_FAILURE;
 
     if (error < 0)
@@ -94,6 +94,14 @@ static int call_server(const char *path, const struct ctl_verb *verb, const stru
     buffer_finish(&request);
     buffer_finish(&response);
     return status;
+}
+
+static void print_options(const struct ctl_verb *verb)
+{
+    for (const struct ctl_argument *option = verb->options; option->name; option++)
+        printf("%s%s%s", option == verb->options ? "; options: " : " ", option->name,
+               option->word ? "" : option->number ? "=N" : "=TIME");
+    printf("\n");
 }
 
 static int print_commands(void)
@@ -107,7 +115,9 @@ static int print_commands(void)
             for (const char *c = verb->arguments[i].name; *c; c++)
                 width += printf("%c", *c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
         }
-        printf("%*s%s\n", width < 44 ? 44 - width : 2, "", verb->help);
+        width += verb->options[0].name ? printf(" [OPTION...]") : 0;
+        printf("%*s%s", width < 43 ? 44 - width : 2, "", verb->help);
+        print_options(verb);
     }
     return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -7,12 +7,13 @@
 
 #include "base/buffer.h"
 
-enum { CTL_ARGUMENTS = 3 };
+enum { CTL_ARGUMENTS = 3, CTL_OPTIONS = 5 };
 
 /* A word after the command: a member of the request's JSON object. */
 struct ctl_argument {
     const char *name;               /* NULL: there are no more */
     bool number;                    /* a number, if the word is one; else a text */
+    bool word;                      /* of an option: the name alone, for true; else NAME=VALUE */
 };
 
 /* One command: the words of the command line, and the request that they make. */
@@ -24,6 +25,7 @@ struct ctl_verb {
     const char *members;            /* further members of the JSON object: "\"state\": \"down\""; NULL: none */
     struct ctl_argument arguments[CTL_ARGUMENTS + 1];
     const char *help;
+    struct ctl_argument options[CTL_OPTIONS + 1]; /* further words, in any order, each at most once */
     bool slow;                      /* the server may respond after a long time: no timeout */
     bool diff;                      /* ctl_configuration_diff instead of a request */
 };
@@ -34,7 +36,8 @@ extern const struct ctl_verb ctl_verbs[];
 /* Finds the command that the words name. NULL with one sentence in `out_error` (at least 256 bytes). */
 const struct ctl_verb *ctl_find(char *const *words, size_t count, char *out_error, size_t error_size);
 /* Appends the HTTP request for a command found by ctl_find; `table`: for a table instead of JSON. 0 or -ENOMEM. */
-MUST_CHECK int ctl_request_print(const struct ctl_verb *verb, char *const *words, bool table, struct buffer *out);
+MUST_CHECK int ctl_request_print(const struct ctl_verb *verb, char *const *words, size_t count, bool table,
+                                 struct buffer *out);
 /*
  * Parses a complete HTTP response: the bytes up to the end of the connection. Returns 0, or -EPROTO if it is malformed
  * or shorter than its Content-Length.

@@ -19,6 +19,12 @@ const struct ctl_verb ctl_verbs[] = {
      "use it again, also after failures"},
     {"upstreams", "weight", "PATCH", NULL, NULL, {{"upstream"}, {"server"}, {"weight", true}},
      "change its share of the requests"},
+    {"upstreams", "add", "POST", "/v1/upstreams/add", NULL, {{"upstream"}, {"server"}},
+     "add a server to a group with a zone",
+     .options = {{"weight", true}, {"max_conns", true}, {"max_fails", true}, {"fail_timeout"},
+                 {"backup", .word = true}}},
+    {"upstreams", "remove", "POST", "/v1/upstreams/remove", NULL, {{"upstream"}, {"server"}},
+     "remove one; its running requests are completed"},
     {.noun = "caches", .help = "the caches: entries, bytes, limit"},
     {"caches", "purge", "POST", "/v1/caches/purge", NULL, {{"cache"}, {"key"}}, "remove the response of a key",
      .slow = true},
@@ -80,9 +86,49 @@ static size_t name_count(const struct ctl_verb *verb)
     return verb->verb ? 2 : 1;
 }
 
+/* The option that a word sets. NULL: none. */
+static const struct ctl_argument *find_option(const struct ctl_verb *verb, struct str word)
+{
+    struct str value = word;
+    struct str name = str_cut(&value, '=');
+
+    for (const struct ctl_argument *option = verb->options; option->name; option++) {
+        if (str_equal(name, str_from(option->name)) && !option->word == (value.data != NULL))
+            return option;
+    }
+    return NULL;
+}
+
+/* The first word after the arguments that is not an option, or whose option was set before. NULL: none. */
+static const char *find_wrong_word(const struct ctl_verb *verb, char *const *words, size_t count)
+{
+    size_t first = name_count(verb) + argument_count(verb);
+
+    for (size_t i = first; i < count; i++) {
+        const struct ctl_argument *option = find_option(verb, str_from(words[i]));
+
+        if (!option)
+            return words[i];
+        for (size_t k = first; k < i; k++) {
+            if (find_option(verb, str_from(words[k])) == option)
+                return words[i];
+        }
+    }
+    return NULL;
+}
+
+/* True if the command has as many words as it takes; options may follow. */
+static bool count_matches(const struct ctl_verb *verb, size_t count)
+{
+    size_t needed = name_count(verb) + argument_count(verb);
+
+    return verb->options[0].name ? count >= needed : count == needed;
+}
+
 const struct ctl_verb *ctl_find(char *const *words, size_t count, char *out_error, size_t error_size)
 {
     const struct ctl_verb *verb = NULL;
+    const char *wrong;
 
     if (count == 0)
         snprintf(out_error, error_size, "ctl takes a command; sluice ctl help lists them");
@@ -90,10 +136,14 @@ const struct ctl_verb *ctl_find(char *const *words, size_t count, char *out_erro
         snprintf(out_error, error_size, "ctl has no command \"%s\"; sluice ctl help lists them", words[0]);
     else if (!(verb = find_verb(words[0], count > 1 ? words[1] : NULL)))
         snprintf(out_error, error_size, "\"%s\" has no command \"%s\"; sluice ctl help lists them", words[0], words[1]);
-    else if (argument_count(verb) != count - name_count(verb))
+    else if (!count_matches(verb, count))
         snprintf(out_error, error_size, "\"%s%s%s\" takes %zu argument%s, found %zu; sluice ctl help names them",
                  verb->noun, verb->verb ? " " : "", verb->verb ? verb->verb : "", argument_count(verb),
                  argument_count(verb) == 1 ? "" : "s", count - name_count(verb));
+    else if ((wrong = find_wrong_word(verb, words, count)) != NULL)
+        snprintf(out_error, error_size,
+                 "\"%s %s\" has no option \"%.64s\", or has it twice; sluice ctl help lists them", verb->noun,
+                 verb->verb ? verb->verb : "", wrong);
     else
         return verb;
     return NULL;
@@ -117,8 +167,19 @@ static int append_argument(struct buffer *out, const struct ctl_argument *argume
     return error == 0 ? buffer_append(out, str_from(quote)) : error;
 }
 
+static int append_option(struct buffer *out, const struct ctl_verb *verb, struct str word)
+{
+    const struct ctl_argument *option = find_option(verb, word);
+    int error = buffer_append(out, STR(", "));
+
+    (void)str_cut(&word, '=');
+    if (error < 0)
+        return error;
+    return option->word ? buffer_printf(out, "\"%s\": true", option->name) : append_argument(out, option, word);
+}
+
 /* The JSON object of a command that changes something. */
-static int append_object(struct buffer *out, const struct ctl_verb *verb, char *const *words)
+static int append_object(struct buffer *out, const struct ctl_verb *verb, char *const *words, size_t count)
 {
     int error = buffer_printf(out, "{%s", verb->members ? verb->members : "");
 
@@ -128,13 +189,15 @@ static int append_object(struct buffer *out, const struct ctl_verb *verb, char *
         if (error == 0)
             error = append_argument(out, &verb->arguments[i], str_from(words[name_count(verb) + i]));
     }
+    for (size_t i = name_count(verb) + argument_count(verb); i < count && error == 0; i++)
+        error = append_option(out, verb, str_from(words[i]));
     return error == 0 ? buffer_append(out, STR("}")) : error;
 }
 
-int ctl_request_print(const struct ctl_verb *verb, char *const *words, bool table, struct buffer *out)
+int ctl_request_print(const struct ctl_verb *verb, char *const *words, size_t count, bool table, struct buffer *out)
 {
     struct buffer object = {0};
-    int error = verb->method ? append_object(&object, verb, words) : 0;
+    int error = verb->method ? append_object(&object, verb, words, count) : 0;
 
     if (error == 0)
         error = buffer_printf(out, "%s %s%s?format=%s HTTP/1.0\r\n", verb->method ? verb->method : "GET",

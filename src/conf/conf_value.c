@@ -289,8 +289,7 @@ static size_t unit_of(struct str text)
     return length;
 }
 
-/* Parses numbers with descending units: "1h30m", "1h 30m". -ENOMSG: a number without a unit. */
-static int duration_parse(struct str text, uint64_t *out_ms)
+int conf_parse_duration(struct str text, uint64_t *out_ms)
 {
     size_t next_unit = 0;
     uint64_t total = 0;
@@ -354,7 +353,7 @@ int conf_read_duration(struct conf_reader *reader, const struct conf_node *node,
 
     if (error < 0)
         return error;
-    error = duration_parse(text, &ms);
+    error = conf_parse_duration(text, &ms);
     if (error == 0) {
         *out_ms = ms;
         return 0;

@@ -85,7 +85,9 @@ int control_ask_master(struct control_call *call, enum channel_kind kind, uint32
 
 /* control_upstreams.c: the columns of a server of a group, and its row. */
 extern const char *const control_peer_columns[];
-void control_write_peer(struct report *report, const struct upstream_shared *peer);
+void control_write_peer(struct control_call *call, const struct upstream_shared *peer);
+/* The next entry in use from *index on, of the group unless group.data is NULL. `zone` may be NULL. NULL: none. */
+struct upstream_shared *control_next_peer(struct upstream_zone *zone, int *index, struct str group);
 
 /* The verbs by subject: control_workers.c, control_upstreams.c, control_certificates.c, control_configuration.c. */
 control_verb control_workers, control_upstreams, control_certificates, control_configuration,
@@ -93,6 +95,9 @@ control_verb control_workers, control_upstreams, control_certificates, control_c
 /* control_upstreams_change.c */
 extern const struct control_field control_upstreams_fields[];
 control_verb control_upstreams_change;
+/* control_upstreams_servers.c */
+extern const struct control_field control_upstreams_add_fields[], control_upstreams_remove_fields[];
+control_verb control_upstreams_add, control_upstreams_remove;
 /* control_caches.c */
 extern const struct control_field control_caches_purge_fields[];
 control_verb control_caches, control_caches_purge;

@@ -9,20 +9,41 @@
 const char *const control_peer_columns[] = {"upstream", "server",   "state",     "weight",   "active",
                                             "requests", "failures", "header_ms", "total_ms", NULL};
 
-void control_write_peer(struct report *report, const struct upstream_shared *peer)
+void control_write_peer(struct control_call *call, const struct upstream_shared *peer)
 {
+    struct report *report = &call->report;
     struct upstream_names names = upstream_read_names(peer);
+    bool removed = upstream_zone_is_removed(upstream_pool_zone(call->worker->upstreams), peer);
 
     report_row(report);
     report_text(report, str_from(names.group));
     report_text(report, str_from(names.server));
-    report_text(report, str_from(upstream_state_name(peer)));
+    report_text(report, str_from(removed ? "removed" : upstream_state_name(peer)));
     report_number(report, shared_get(&peer->weight));
     report_number(report, shared_get(&peer->active));
     report_number(report, shared_get(&peer->requests));
     report_number(report, shared_get(&peer->failures));
     report_number(report, shared_get(&peer->header_us) / 1000);
     report_number(report, shared_get(&peer->total_us) / 1000);
+}
+
+/* The entries have truncated names. */
+static bool is_group(const struct upstream_shared *peer, struct str group)
+{
+    struct upstream_names names = upstream_read_names(peer);
+
+    return str_equal(str_from(names.group), str_slice(group, 0, sizeof(names.group) - 1));
+}
+
+struct upstream_shared *control_next_peer(struct upstream_zone *zone, int *index, struct str group)
+{
+    while (zone && *index < LIMIT_UPSTREAM_PEERS) {
+        struct upstream_shared *peer = upstream_zone_at(zone, (*index)++);
+
+        if (shared_get(&peer->holders) > 0 && (!group.data || is_group(peer, group)))
+            return peer;
+    }
+    return NULL;
 }
 
 int control_upstreams(struct control_call *call)
@@ -34,7 +55,7 @@ int control_upstreams(struct control_call *call)
         const struct upstream_shared *peer = upstream_zone_at(zone, i);
 
         if (shared_get(&peer->holders) > 0)
-            control_write_peer(&call->report, peer);
+            control_write_peer(call, peer);
     }
     report_end(&call->report);
     return 200;

@@ -20,24 +20,15 @@ const struct control_field control_upstreams_fields[] = {
     {0},
 };
 
-/* The entries have truncated names. */
-static bool is_group(const struct upstream_shared *peer, struct str group)
-{
-    struct upstream_names names = upstream_read_names(peer);
-
-    return str_equal(str_from(names.group), str_slice(group, 0, sizeof(names.group) - 1));
-}
-
-/* The next entry in use of the group, from *index on; NULL: none. */
+/* The next entry of a server that was not removed. */
 static struct upstream_shared *next_of_group(struct upstream_zone *zone, int *index, struct str group)
 {
-    while (zone && *index < LIMIT_UPSTREAM_PEERS) {
-        struct upstream_shared *peer = upstream_zone_at(zone, (*index)++);
+    struct upstream_shared *peer;
 
-        if (shared_get(&peer->holders) > 0 && (!group.data || is_group(peer, group)))
-            return peer;
-    }
-    return NULL;
+    do
+        peer = control_next_peer(zone, index, group);
+    while (peer && upstream_zone_is_removed(zone, peer));
+    return peer;
 }
 
 /* Appends a name to a list that ends with "..." when it is full. */
@@ -122,7 +113,7 @@ static int change_servers(struct control_call *call, struct upstream_zone *zone)
             change_state(call, peer);
         if (call->values[WEIGHT].given)
             change_weight(call, peer);
-        control_write_peer(&call->report, peer);
+        control_write_peer(call, peer);
     }
     report_end(&call->report);
     return call->report.rows > 0 ? 200 : refuse_server(call, zone);

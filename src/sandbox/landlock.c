@@ -85,6 +85,11 @@ int landlock_probe(char *note, size_t size)
     return -ENOTSUP;
 }
 
+bool sandbox_limits_ports(void)
+{
+    return abi_version() >= ABI_PORTS;
+}
+
 static struct ruleset rights_of(int abi, const struct sandbox_ports *ports)
 {
     struct ruleset ruleset = {.files = DEVICE_IOCTL * 2 - 1};

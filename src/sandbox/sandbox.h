@@ -71,8 +71,13 @@ MUST_CHECK int sandbox_paths_add(struct sandbox_paths *paths, struct str path, e
 void sandbox_paths_close(struct sandbox_paths *paths);
 /* Adds a port. Returns 0 or -ENOMEM. */
 MUST_CHECK int sandbox_ports_add(struct sandbox_ports *ports, uint16_t port);
+/* True if the port is in the list, or is 0, which no TCP connection has. */
+bool sandbox_ports_permit(const struct sandbox_ports *ports, unsigned port);
 /* Frees the list. Accepts a zeroed struct. */
 void sandbox_ports_finish(struct sandbox_ports *ports);
+
+/* True if this kernel limits the ports of a process with the part landlock (Linux 6.7). Called before sandbox_apply. */
+bool sandbox_limits_ports(void);
 
 /*
  * First step, before the process gives up root: drops the capability bounding set, for which it needs CAP_SETPCAP.

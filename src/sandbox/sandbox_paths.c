@@ -127,6 +127,15 @@ int sandbox_ports_add(struct sandbox_ports *ports, uint16_t port)
     return 0;
 }
 
+bool sandbox_ports_permit(const struct sandbox_ports *ports, unsigned port)
+{
+    for (size_t i = 0; i < ports->count && !ports->any; i++) {
+        if (ports->items[i] == port)
+            return true;
+    }
+    return ports->any || port == 0;
+}
+
 void sandbox_ports_finish(struct sandbox_ports *ports)
 {
     free(ports->items);

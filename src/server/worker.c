@@ -16,6 +16,7 @@
 #include "server/worker_sandbox.h"
 #include "site/document_roots.h"
 #include "site/directories.h"
+#include "upstream/upstream_follow.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -141,6 +142,7 @@ static int open_parts(struct worker *worker, const struct worker_args *args)
                                              worker->shared->upstreams, args->shared_index);
     if (!worker->upstreams)
         return -ENOMEM;
+    upstream_pool_follow(worker->upstreams, worker->configuration->number);
     upstream_pool_set_counters(worker->upstreams, &worker->counters->upstream_wires);
     file_cache_set_counters(worker->files, &worker->counters->files);
     if (args->number == 0)
@@ -345,6 +347,7 @@ int worker_run(const struct worker_args *args)
     if (worker->channel_spare >= 0)
         close(worker->channel_spare);
     root_directories_close(&worker->roots);
+    sandbox_ports_finish(&worker->ports);
     free(worker);
     return result < 0 ? WORKER_EXIT_FAILED : WORKER_EXIT_DONE;
 }

@@ -10,6 +10,7 @@
 #include "master/channel.h"
 #include "master/shared.h"
 #include "master/worker_args.h"
+#include "sandbox/sandbox.h"
 #include "server/file_reader.h"
 #include "site/configuration.h"
 #include "upstream/upstream_pool.h"
@@ -43,6 +44,7 @@ struct worker {
     struct file_cache *files;
     struct file_reader reader;
     struct root_directories roots;                     /* opened before root was dropped */
+    struct sandbox_ports ports;             /* owned: the TCP ports to which it may connect */
     struct upstream_pool *upstreams;
     struct cache_store **caches;            /* by cache_conf's index */
     void **module_states;                   /* by index in module_table */

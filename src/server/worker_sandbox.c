@@ -39,12 +39,11 @@ static int die_with_master(pid_t master)
 }
 
 /* Only the first worker logs the parts. */
-static int apply_sandbox(struct worker *worker, const struct worker_args *args, const struct sandbox_paths *paths,
-                         const struct sandbox_ports *ports)
+static int apply_sandbox(struct worker *worker, const struct worker_args *args, const struct sandbox_paths *paths)
 {
     const struct sandbox sandbox = {.parts = worker->configuration->main->sandbox,
                                     .paths = paths,
-                                    .ports = ports,
+                                    .ports = &worker->ports,
                                     .io_uring = str_equal(str_from(worker->loop.backend->name), STR("io_uring")),
                                     .denied_call = &worker->shared->workers[worker->shared_index].denied_call};
     struct log once = *worker->log;
@@ -82,11 +81,12 @@ static int begin_sandbox(struct worker *worker)
 int worker_restrict(struct worker *worker, const struct worker_args *args)
 {
     struct sandbox_paths paths = {0};
-    struct sandbox_ports ports = {0};
     bool sandboxed = !args->trace;
     bool confined = sandboxed && worker->configuration->main->sandbox & (1u << SANDBOX_LANDLOCK);
-    int result = confined ? collect_rules(worker, &paths, &ports) : 0;
+    int result = confined ? collect_rules(worker, &paths, &worker->ports) : 0;
 
+    if (!confined || !sandbox_limits_ports())
+        worker->ports.any = true;
     if (result == 0 && sandboxed)
         result = begin_sandbox(worker);
     if (result == 0)
@@ -94,8 +94,12 @@ int worker_restrict(struct worker *worker, const struct worker_args *args)
     if (result == 0)
         result = die_with_master(args->master);
     if (result == 0 && sandboxed)
-        result = apply_sandbox(worker, args, &paths, &ports);
+        result = apply_sandbox(worker, args, &paths);
     sandbox_paths_close(&paths);
-    sandbox_ports_finish(&ports);
     return result;
+}
+
+bool worker_may_connect(const struct worker *worker, unsigned port)
+{
+    return sandbox_ports_permit(&worker->ports, port);
 }

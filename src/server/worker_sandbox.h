@@ -12,5 +12,7 @@
  * logging it.
  */
 MUST_CHECK int worker_restrict(struct worker *worker, const struct worker_args *args);
+/* False if the sandbox permits no connection to this TCP port. 0, of a Unix socket, is permitted. */
+bool worker_may_connect(const struct worker *worker, unsigned port);
 
 #endif

@@ -238,6 +238,19 @@ static int add_server(const struct upstream_server *server, struct sandbox_ports
     return sandbox_ports_add(ports, (uint16_t)listen_address_port(&server->address));
 }
 
+/* The ports of servers that are added at run time. */
+static int add_zone(const struct upstream_ports *zone, struct sandbox_ports *ports)
+{
+    int result = 0;
+
+    ports->any |= zone->any;
+    for (size_t i = 0; i < zone->count && result == 0; i++) {
+        for (unsigned port = zone->ranges[i].first; port <= zone->ranges[i].last && result == 0; port++)
+            result = sandbox_ports_add(ports, (uint16_t)port);
+    }
+    return result;
+}
+
 /* "127.0.0.1:53,[::1]:53" */
 static int add_name_servers(const struct resolver_settings *settings, struct sandbox_ports *ports)
 {
@@ -264,6 +277,8 @@ int worker_ports_collect(const struct configuration *configuration, struct sandb
     for (const struct upstream *upstream = upstreams->first; upstream && result == 0; upstream = upstream->next) {
         for (size_t i = 0; i < upstream->count && result == 0; i++)
             result = add_server(&upstream->servers[i], ports);
+        if (result == 0)
+            result = add_zone(&upstream->ports, ports);
         if (result == 0 && resolves_names(upstreams))
             result = add_name_servers(upstream->resolver, ports);
     }

@@ -60,6 +60,15 @@ struct upstream_check {
     bool by_http2;                  /* `http2` is set when the group's name is known */
 };
 
+/* TCP ports of servers that are added at run time. */
+struct upstream_ports {
+    const struct upstream_port_range {
+        uint16_t first, last;
+    } *ranges;
+    size_t count;
+    bool any;
+};
+
 struct upstream {
     struct str name;
     struct upstream_server *servers;
@@ -74,6 +83,8 @@ struct upstream {
     uint64_t keepalive_requests;
     unsigned index;                 /* index among all groups of the configuration */
     enum upstream_user user;
+    bool zone;                      /* servers can be added and removed at run time */
+    struct upstream_ports ports;    /* of `zone` */
     bool named;                     /* an `upstream` block, not an address of a proxy_pass */
     struct upstream *next;
 };

@@ -142,21 +142,6 @@ static struct upstream_peer *choose_better_of_two(struct upstream_group *group, 
     return two && load_of(two) < load_of(one) ? two : one;
 }
 
-/* FNV-1a with final mixing. Identical in every worker and after every start. */
-uint64_t upstream_hash(struct str key, struct str server)
-{
-    uint64_t hash = 0xcbf29ce484222325;
-
-    for (size_t i = 0; i < key.length; i++)
-        hash = (hash ^ (unsigned char)key.data[i]) * 0x100000001b3;
-    hash = (hash ^ 0xff) * 0x100000001b3;
-    for (size_t i = 0; i < server.length; i++)
-        hash = (hash ^ (unsigned char)server.data[i]) * 0x100000001b3;
-    hash = (hash ^ hash >> 30) * 0xbf58476d1ce4e5b9;
-    hash = (hash ^ hash >> 27) * 0x94d049bb133111eb;
-    return hash ^ hash >> 31;
-}
-
 /* The first three octets of an IPv4 address; other addresses are unchanged. */
 static struct str network_of(struct str address)
 {
@@ -250,6 +235,7 @@ struct upstream_peer *upstream_choose(struct upstream_group *group, struct upstr
 {
     struct upstream_peer *peer;
 
+    upstream_group_follow(group);
     while ((peer = choose_any(group, choice)) != NULL) {
         choice->tried[choice->tries++] = peer->number;
         if (!upstream_peer_try(peer)) /* another worker retries it */

@@ -110,7 +110,7 @@ static struct row *find_unused(struct upstream_changes *changes)
 }
 
 int upstream_changes_write(struct upstream_changes *changes, uint64_t configuration,
-                           const struct upstream_change *change)
+                           const struct upstream_change *change, uint64_t *out_serial)
 {
     struct row *row;
 
@@ -123,7 +123,7 @@ int upstream_changes_write(struct upstream_changes *changes, uint64_t configurat
     if (!row)
         return -ENOSPC;
     row->change = *change;
-    row->change.serial = ++changes->serial;
+    row->change.serial = *out_serial = ++changes->serial;
     set_kind(row, change->kind);
     count_change(changes);
     return 0;

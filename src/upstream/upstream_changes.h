@@ -54,11 +54,11 @@ uint64_t upstream_changes_configuration(const struct upstream_changes *changes);
  */
 MUST_CHECK bool upstream_changes_read(const struct upstream_changes *changes, unsigned index, struct upstream_change *out);
 /*
- * Adds a row for that configuration, and removes those of an older one. `change->serial` is ignored. Returns 0, -ENOSPC
- * if the table is full, or -ESTALE if it has rows of a newer configuration.
+ * Adds a row for that configuration, and removes those of an older one. `change->serial` is ignored; the row gets the next
+ * one. Returns 0, -ENOSPC if the table is full, or -ESTALE if it has rows of a newer configuration.
  */
 MUST_CHECK int upstream_changes_write(struct upstream_changes *changes, uint64_t configuration,
-                                      const struct upstream_change *change);
+                                      const struct upstream_change *change, uint64_t *out_serial);
 /* Removes the row with this serial. No effect if there is none. */
 void upstream_changes_erase(struct upstream_changes *changes, uint64_t serial);
 

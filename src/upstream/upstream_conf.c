@@ -20,7 +20,7 @@ struct upstream_settings {
     int least_time;                 /* 0: off */
     struct upstream_sticky sticky;
     struct upstream_check *check;   /* NULL: none */
-    struct conf_words zone;         /* ignored */
+    struct upstream_zone_words zone;
     struct hash_value hash;
     struct resolver_settings resolver;
     uint64_t resolver_timeout_ms;
@@ -122,10 +122,16 @@ static const struct directive directives[] = {
      .schema = "{\"type\": [\"string\", \"boolean\", \"object\"]}"},
     {.name = "zone",
      .scopes = SCOPE_UPSTREAM,
-     .type = DIRECTIVE_WORDS,
+     .type = DIRECTIVE_CUSTOM,
      .offset = AT(zone),
-     .example = "zone: backend 64k",
-     .help = "No effect: workers always share the state of servers."},
+     .row_size = sizeof(struct upstream_zone_words),
+     .row = upstream_read_zone,
+     .syntax = "name [size] [ports=any | ports=port[-port][,...]]",
+     .example = "zone: backend 64k ports=8080,9000-9019",
+     .help = "Permits `sluice ctl upstreams add` and `remove`, which add and remove servers while the server runs. "
+             "ports: the TCP ports of such servers, besides those of servers in the configuration, for the sandbox of "
+             "the workers. Name and size have no effect: workers always share the state of servers.",
+     .schema = "{\"type\": [\"string\", \"array\"]}"},
     {.name = "ip_hash",
      .scopes = SCOPE_UPSTREAM,
      .type = DIRECTIVE_SWITCH,
@@ -302,6 +308,8 @@ int upstreams_add(struct upstreams *upstreams, struct conf_reader *reader, const
         .sticky = settings->sticky,
         .check = settings->check,
         .resolver = find_resolver(upstreams, settings),
+        .zone = settings->zone.given,
+        .ports = settings->zone.ports,
         .keepalive = settings->keepalive,
         .keepalive_timeout_ms = settings->keepalive_timeout_ms,
         .keepalive_requests = settings->keepalive_requests,

@@ -22,6 +22,15 @@ int upstream_read_resolver(struct conf_reader *reader, const struct conf_node *n
 /* upstream_conf_sticky.c: reads `sticky` into a struct upstream_sticky. */
 int upstream_read_sticky(struct conf_reader *reader, const struct conf_node *node, void *out);
 
+/* The value of `zone`. */
+struct upstream_zone_words {
+    bool given;
+    struct upstream_ports ports;
+};
+
+/* upstream_conf_zone.c: reads `zone` into a struct upstream_zone_words. */
+int upstream_read_zone(struct conf_reader *reader, const struct conf_node *node, void *out);
+
 /*
  * upstream_conf_check.c: reads `health_check` into a struct upstream_check *; completed once the group's name is
  * known. 0 or -ENOMEM.

@@ -5,6 +5,7 @@
 #define UPSTREAM_UPSTREAM_GROUP_H
 
 #include "base/table.h"
+#include "upstream/upstream_changes.h"
 #include "upstream/upstream_pool.h"
 
 struct upstream_name;
@@ -52,6 +53,13 @@ struct upstream_target {
     char text[];
 };
 
+/* A server that was added at run time. */
+struct upstream_added {
+    struct upstream_server server;
+    uint64_t serial;                /* of its row in the table of changes */
+    char text[128];                 /* of `server` */
+};
+
 /* A TLS context per distinct settings. */
 struct upstream_tls_context {
     struct tls_client_settings settings; /* its texts are part of the configuration */
@@ -79,6 +87,11 @@ struct upstream_pool {
     struct upstream_resolver *resolvers;
     struct list names_due;          /* names without an open query */
     struct op next_name;            /* timer of the next due name */
+    struct upstream_changes *changes; /* of the zone; NULL: not followed */
+    uint64_t configuration;         /* number of the configuration, for these */
+    uint64_t changes_seen;          /* their count when they were applied */
+    struct op follow;               /* timer of the next look at them */
+    bool sweep;                     /* retired peers wait for that timer */
     bool stopping;
     bool retired;                   /* set by upstream_pool_retire */
 };
@@ -86,6 +99,9 @@ struct upstream_pool {
 /* upstream_peer.c: creates the peer of the group with that address. NULL when out of memory. */
 struct upstream_peer *upstream_peer_add(struct upstream_group *group, const struct upstream_server *server,
                                         const struct listen_address *address, uint64_t weight);
+/* The same for a server that was added at run time. `server` is copied, except its text. */
+struct upstream_peer *upstream_peer_add_changed(struct upstream_group *group, const struct upstream_server *server,
+                                                uint64_t serial);
 /* Frees a peer that is in no list, and releases its state in the zone. */
 void upstream_peer_free(struct upstream_peer *peer);
 /* Frees a retired peer without connections. */
@@ -108,12 +124,25 @@ void upstream_connections_stop(struct upstream_pool *pool);
 unsigned upstream_group_close_idle(struct upstream_group *group);
 /* The address is no longer current. May free the peer. */
 void upstream_peer_retire(struct upstream_peer *peer);
+/* Closes the idle connections of a retired peer, and frees it unless it is in use. */
+void upstream_peer_sweep(struct upstream_peer *peer);
+
+/* upstream_follow.c: applies the changes of servers since the last call. Frees no peer. */
+void upstream_follow_now(struct upstream_pool *pool);
+/* The same, before a server of the group is selected. */
+static inline void upstream_group_follow(const struct upstream_group *group)
+{
+    struct upstream_pool *pool = group->pool;
+
+    if (group->upstream->zone && pool->changes && upstream_changes_count(pool->changes) != pool->changes_seen)
+        upstream_follow_now(pool);
+}
 
 /* upstream_tls.c */
 
 void upstream_tls_contexts_finish(struct upstream_tls_context **tls_contexts);
 
-/* upstream_balance.c: a hash of a key and a server's name, identical in every worker and after every start. */
+/* upstream_hash.c: a hash of a key and a server's name, identical in every worker and after every start. */
 uint64_t upstream_hash(struct str key, struct str server);
 
 /* upstream_health.c */

@@ -49,10 +49,15 @@ unsigned upstream_pool_close_idle(struct upstream_pool *pool)
 
 void upstream_peer_retire(struct upstream_peer *peer)
 {
-    bool in_use = peer->active > 0 || !list_empty(&peer->idle) || !list_empty(&peer->shared);
-
     peer->retired = true;
     peer->group->count--;
+    upstream_peer_sweep(peer);
+}
+
+void upstream_peer_sweep(struct upstream_peer *peer)
+{
+    bool in_use = peer->active > 0 || !list_empty(&peer->idle) || !list_empty(&peer->shared);
+
     if (in_use)
         peer_close_idle(peer);
     else

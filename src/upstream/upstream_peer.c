@@ -6,14 +6,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Claims the shared state of the peer. Its key, of group and line, is the same in every worker. */
+#define ADDED_KEY ((uint64_t)1 << 40)
+
+/* The same in every worker: of group and line, or of the change that added the server. */
+static uint64_t key_of(const struct upstream_peer *peer)
+{
+    const struct upstream *upstream = peer->group->upstream;
+
+    if (peer->added)
+        return ADDED_KEY + peer->added->serial;
+    return upstream_hash(upstream->name, peer->server->text) + (uint64_t)(peer->server - upstream->servers) +
+           ((uint64_t)upstream->user << 32);
+}
+
+/* Claims the shared state of the peer. */
 static void claim_state(struct upstream_peer *peer, uint64_t weight)
 {
     const struct upstream *upstream = peer->group->upstream;
     struct upstream_pool *pool = peer->group->pool;
-    uint64_t line = (uint64_t)(peer->server - upstream->servers);
     const struct upstream_claim claim = {
-        .key = upstream_hash(upstream->name, peer->server->text) + line + ((uint64_t)upstream->user << 32),
+        .key = key_of(peer),
         .group = upstream->name,
         .name = str_from(peer->name),
         .weight = weight,
@@ -37,7 +49,26 @@ void upstream_peer_free(struct upstream_peer *peer)
     if (peer->place >= 0)
         upstream_zone_release(peer->group->pool->zone, peer->group->pool->worker, peer->place);
     tls_resumption_finish(&peer->resumption);
+    free(peer->added);
     free(peer);
+}
+
+/* Adds a peer whose members `server` and `added` are set. */
+static struct upstream_peer *join_group(struct upstream_peer *peer, struct upstream_group *group,
+                                        const struct listen_address *address, uint64_t weight)
+{
+    peer->group = group;
+    peer->address = *address;
+    peer->number = group->next_number++;
+    peer->backup = peer->server->backup;
+    listen_address_format(address, peer->name, sizeof(peer->name));
+    claim_state(peer, weight);
+    list_init(&peer->idle);
+    list_init(&peer->shared);
+    list_init(&peer->link);
+    list_push(&group->peers, &peer->link);
+    group->count++;
+    return peer;
 }
 
 struct upstream_peer *upstream_peer_add(struct upstream_group *group, const struct upstream_server *server,
@@ -47,19 +78,27 @@ struct upstream_peer *upstream_peer_add(struct upstream_group *group, const stru
 
     if (!peer)
         return NULL;
-    peer->group = group;
     peer->server = server;
-    peer->address = *address;
-    peer->number = group->next_number++;
-    peer->backup = server->backup;
-    listen_address_format(address, peer->name, sizeof(peer->name));
-    claim_state(peer, weight);
-    list_init(&peer->idle);
-    list_init(&peer->shared);
-    list_init(&peer->link);
-    list_push(&group->peers, &peer->link);
-    group->count++;
-    return peer;
+    return join_group(peer, group, address, weight);
+}
+
+struct upstream_peer *upstream_peer_add_changed(struct upstream_group *group, const struct upstream_server *server,
+                                                uint64_t serial)
+{
+    struct upstream_peer *peer = calloc(1, sizeof(*peer));
+    struct upstream_added *added = calloc(1, sizeof(*added));
+
+    if (!peer || !added) {
+        free(peer);
+        free(added);
+        return NULL;
+    }
+    added->server = *server;
+    added->serial = serial;
+    added->server.text = listen_address_format(&server->address, added->text, sizeof(added->text));
+    peer->server = &added->server;
+    peer->added = added;
+    return join_group(peer, group, &server->address, server->weight);
 }
 
 void upstream_peer_free_unused(struct upstream_peer *peer)

@@ -109,6 +109,7 @@ void upstream_pool_stop(struct upstream_pool *pool)
     (void)upstream_pool_close_idle(pool);
     upstream_connections_stop(pool);
     loop_cancel(pool->loop, &pool->tick);
+    loop_cancel(pool->loop, &pool->follow);
     upstream_names_stop(pool);
 }
 

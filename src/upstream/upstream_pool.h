@@ -14,12 +14,14 @@
 
 struct upstream_pool;
 struct upstream_group;
+struct upstream_added;
 
 /* One address of a server, as seen by this worker. */
 struct upstream_peer {
     struct list link;               /* in group->peers */
     struct upstream_group *group;
     const struct upstream_server *server;
+    struct upstream_added *added;   /* owned: `server` was added at run time; NULL: it is part of the configuration */
     struct listen_address address;
     char name[128];                 /* "127.0.0.1:9001", for logs and $upstream_addr */
     unsigned number;                /* unique in its group */

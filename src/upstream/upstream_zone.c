@@ -31,6 +31,7 @@ struct upstream_zone {
     struct zone_table *table;       /* owned, like names and changes; at the same address in all processes */
     struct resolved_names *names;
     struct upstream_changes *changes;
+    uint64_t configuration;         /* of this process */
 };
 
 struct upstream_zone *upstream_zone_create(unsigned workers)
@@ -69,6 +70,18 @@ struct resolved_names *upstream_zone_names(const struct upstream_zone *zone)
 struct upstream_changes *upstream_zone_changes(const struct upstream_zone *zone)
 {
     return zone ? zone->changes : NULL;
+}
+
+void upstream_zone_set_configuration(struct upstream_zone *zone, uint64_t configuration)
+{
+    zone->configuration = configuration;
+}
+
+bool upstream_zone_is_removed(const struct upstream_zone *zone, const struct upstream_shared *state)
+{
+    uint64_t removed = shared_get(&state->removed);
+
+    return removed != 0 && removed == zone->configuration;
 }
 
 /* Locks the zone. If a process died while it held the lock, an entry has at most one holder too many. */

@@ -43,6 +43,7 @@ struct upstream_shared {
     uint64_t weight;                /* at least 1 */
     uint64_t configured_weight;     /* weight and mode were set by `sluice ctl` where they differ from these */
     uint64_t configured_mode;
+    uint64_t removed;               /* number of the configuration in which it was removed at run time; 0: never */
 };
 
 /* A peer of the configuration. */
@@ -63,6 +64,10 @@ void upstream_zone_destroy(struct upstream_zone *zone);
 struct resolved_names *upstream_zone_names(const struct upstream_zone *zone);
 /* Servers added and removed at run time, owned by the zone. NULL if `zone` is NULL. */
 struct upstream_changes *upstream_zone_changes(const struct upstream_zone *zone);
+/* The number of the configuration of this process, for upstream_zone_is_removed. */
+void upstream_zone_set_configuration(struct upstream_zone *zone, uint64_t configuration);
+/* True if the server was removed at run time from this configuration: the entry is held until all workers have noticed. */
+bool upstream_zone_is_removed(const struct upstream_zone *zone, const struct upstream_shared *state);
 /*
  * Removes the claims and counts of a worker that died. Called by the master: takes no lock, and no value that a worker
  * wrote selects the memory that changes.

@@ -37,7 +37,7 @@ END_TEST
 START_TEST(unknown_commands_are_rejected)
 {
     static const struct {
-        char *const words[4];
+        char *const words[6];
         size_t count;
         const char *error;
     } cases[] = {
@@ -47,6 +47,12 @@ START_TEST(unknown_commands_are_rejected)
         {{W("workers"), W("frob")}, 2, "\"workers\" has no command \"frob\""},
         {{W("upstreams"), W("frob")}, 2, "\"upstreams\" has no command \"frob\""},
         {{W("upstreams"), W("down"), W("app")}, 3, "\"upstreams down\" takes 2 arguments, found 1"},
+        {{W("upstreams"), W("add"), W("app")}, 3, "\"upstreams add\" takes 2 arguments, found 1"},
+        {{W("upstreams"), W("add"), W("app"), W("a"), W("frob=1")}, 5, "\"upstreams add\" has no option \"frob=1\""},
+        {{W("upstreams"), W("add"), W("app"), W("a"), W("weight")}, 5, "has no option \"weight\""},
+        {{W("upstreams"), W("add"), W("app"), W("a"), W("backup=1")}, 5, "has no option \"backup=1\""},
+        {{W("upstreams"), W("add"), W("app"), W("a"), W("weight=1"), W("weight=2")}, 6, "\"weight=2\", or has it t"},
+        {{W("upstreams"), W("remove"), W("app"), W("a"), W("weight=1")}, 5, "takes 2 arguments, found 3"},
         {{W("log-level"), W("debug"), W("now")}, 3, "\"log-level\" takes 1 argument, found 2"},
         {{W("ticket-keys"), W("frob")}, 2, "\"ticket-keys\" has no command \"frob\""},
         {{W("ticket-keys"), W("rotate"), W("now")}, 3, "\"ticket-keys rotate\" takes 0 arguments, found 1"},
@@ -63,15 +69,18 @@ END_TEST
 
 static const struct ctl_verb two_arguments = {
     "things", "put", "PATCH", NULL, "\"fixed\": true", {{"server"}, {"weight", true}}, "help"};
+static const struct ctl_verb with_options = {
+    "things", "add", "POST", NULL, NULL, {{"server"}}, "help", {{"weight", true}, {"time"}, {"backup", .word = true}}};
 static const struct ctl_verb one_argument = {"level", NULL, "POST", "/v1/deep/level", NULL, {{"level"}}, "help"};
 static const struct ctl_verb no_argument = {"keys", "rotate", "POST", "/v1/keys", NULL, {{NULL}}, "help"};
 static const struct ctl_verb plain = {.noun = "things", .help = "help"};
 
-static void assert_request(const struct ctl_verb *verb, char *const *words, bool table, const char *expected)
+static void assert_request(const struct ctl_verb *verb, char *const *words, size_t count, bool table,
+                           const char *expected)
 {
     struct buffer out = {0};
 
-    ck_assert_int_eq(ctl_request_print(verb, words, table, &out), 0);
+    ck_assert_int_eq(ctl_request_print(verb, words, count, table, &out), 0);
     ck_assert_int_eq(buffer_append(&out, str_of("", 1)), 0);
     ck_assert_str_eq(out.data, expected);
     buffer_finish(&out);
@@ -79,17 +88,25 @@ static void assert_request(const struct ctl_verb *verb, char *const *words, bool
 
 START_TEST(requests_have_a_json_object)
 {
-    assert_request(&plain, WORDS(W("things")), true, "GET /v1/things?format=table HTTP/1.0\r\n\r\n");
-    assert_request(&two_arguments, WORDS(W("things"), W("put"), W("[::1]:80\"\n"), W("12")), false,
+    assert_request(&plain, WORDS(W("things")), 1, true, "GET /v1/things?format=table HTTP/1.0\r\n\r\n");
+    assert_request(&two_arguments, WORDS(W("things"), W("put"), W("[::1]:80\"\n"), W("12")), 4, false,
                    "PATCH /v1/things?format=json HTTP/1.0\r\nContent-Type: application/json\r\n"
                    "Content-Length: 55\r\n\r\n{\"fixed\": true, \"server\": \"[::1]:80\\\"\\n\", \"weight\": 12}");
-    assert_request(&two_arguments, WORDS(W("things"), W("put"), W(""), W("012")), false,
+    assert_request(&two_arguments, WORDS(W("things"), W("put"), W(""), W("012")), 4, false,
                    "PATCH /v1/things?format=json HTTP/1.0\r\nContent-Type: application/json\r\n"
                    "Content-Length: 46\r\n\r\n{\"fixed\": true, \"server\": \"\", \"weight\": \"012\"}");
-    assert_request(&one_argument, WORDS(W("level"), W("7")), true,
+    assert_request(&with_options, WORDS(W("things"), W("add"), W("a")), 3, false,
+                   "POST /v1/things?format=json HTTP/1.0\r\nContent-Type: application/json\r\n"
+                   "Content-Length: 15\r\n\r\n{\"server\": \"a\"}");
+    assert_request(&with_options,
+                   WORDS(W("things"), W("add"), W("a"), W("backup"), W("time=1=\""), W("weight=3")), 6, false,
+                   "POST /v1/things?format=json HTTP/1.0\r\nContent-Type: application/json\r\n"
+                   "Content-Length: 60\r\n\r\n"
+                   "{\"server\": \"a\", \"backup\": true, \"time\": \"1=\\\"\", \"weight\": 3}");
+    assert_request(&one_argument, WORDS(W("level"), W("7")), 2, true,
                    "POST /v1/deep/level?format=table HTTP/1.0\r\nContent-Type: application/json\r\n"
                    "Content-Length: 14\r\n\r\n{\"level\": \"7\"}");
-    assert_request(&no_argument, WORDS(W("keys"), W("rotate")), true,
+    assert_request(&no_argument, WORDS(W("keys"), W("rotate")), 2, true,
                    "POST /v1/keys?format=table HTTP/1.0\r\nContent-Type: application/json\r\n"
                    "Content-Length: 2\r\n\r\n{}");
 }

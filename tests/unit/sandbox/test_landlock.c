@@ -270,9 +270,13 @@ START_TEST(only_the_ports_are_reachable)
     ck_assert_int_eq(sandbox_ports_add(&ports, ntohs(address.sin_port)), 0);
     ck_assert_int_eq(sandbox_ports_add(&ports, ntohs(address.sin_port)), 0);
     ck_assert_uint_eq(ports.count, 2);
+    ck_assert(sandbox_ports_permit(&ports, 1));
+    ck_assert(sandbox_ports_permit(&ports, 0));
+    ck_assert(!sandbox_ports_permit(&ports, 2));
     ck_assert_int_eq(in_sandbox(connect_error), 0);
     sandbox_ports_finish(&ports);
     ports.any = true;
+    ck_assert(sandbox_ports_permit(&ports, 2));
     ck_assert_int_eq(in_sandbox(connect_error), 0);
     ck_assert_int_eq(in_sandbox(bind_error), EACCES);
     remove_tree();

@@ -298,6 +298,25 @@ START_TEST(service_records_need_all_ports)
 }
 END_TEST
 
+START_TEST(ports_of_a_zone_count)
+{
+    make_tree();
+    collect("http:\n"
+            "  upstream: {app: {server: 127.0.0.1:1, zone: 'app 64k ports=9000-9002,7,65535'}}\n"
+            "  server: {listen: 8080, location: {/: {proxy_pass: http://app}}}\n");
+    ck_assert(has_port(1) && has_port(9000) && has_port(9001) && has_port(9002) && has_port(7) && has_port(65535));
+    ck_assert(!has_port(9003) && !has_port(8999) && ports.count == 6 && !ports.any);
+    discard();
+    collect("http: {upstream: {app: {server: 127.0.0.1:1, zone: app 64k}}, server: {listen: 8080}}");
+    ck_assert(ports.count == 1 && !ports.any);
+    discard();
+    collect("http: {upstream: {app: {server: 127.0.0.1:1, zone: [app, ports=any]}}, server: {listen: 8080}}");
+    ck_assert(ports.any);
+    discard();
+    remove_tree();
+}
+END_TEST
+
 START_TEST(stream_servers_count)
 {
     make_tree();
@@ -314,7 +333,8 @@ int main(void)
         roots_of_all_scopes, variables_permit_what_precedes_them, links_that_may_lead_anywhere_permit_everything,
         inner_scopes_may_widen_an_inherited_root, temporary_files_exist_with_upstream_servers,
         files_of_modules_and_written_directories, files_of_conditions, ports_of_upstream_servers,
-        names_need_name_servers, variables_need_all_ports, service_records_need_all_ports, stream_servers_count, NULL,
+        names_need_name_servers, variables_need_all_ports, service_records_need_all_ports, ports_of_a_zone_count,
+        stream_servers_count, NULL,
     };
 
     return run_tests("worker_paths", tests);

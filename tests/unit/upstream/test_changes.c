@@ -23,8 +23,11 @@ static struct upstream_change added(const char *name)
 static int write_name(uint64_t configuration, const char *name)
 {
     const struct upstream_change change = added(name);
+    uint64_t serial = 0;
+    int error = upstream_changes_write(changes, configuration, &change, &serial);
 
-    return upstream_changes_write(changes, configuration, &change);
+    ck_assert_int_eq(serial > 0, error == 0);
+    return error;
 }
 
 /* The number of rows with this name; its last serial. */
@@ -127,9 +130,10 @@ END_TEST
 static void reject(const struct upstream_change *change)
 {
     struct upstream_change row;
+    uint64_t serial;
 
     open_table();
-    ck_assert_int_eq(upstream_changes_write(changes, 1, change), 0);
+    ck_assert_int_eq(upstream_changes_write(changes, 1, change, &serial), 0);
     ck_assert(!upstream_changes_read(changes, 0, &row));
     close_table();
 }
@@ -140,6 +144,7 @@ START_TEST(invalid_rows_are_not_read)
     struct upstream_change change = added("10.0.0.1:80");
     struct upstream_change row;
     unsigned char other = 77;
+    uint64_t serial;
 
     memset(change.name, 'n', sizeof(change.name));
     reject(&change);
@@ -165,7 +170,7 @@ START_TEST(invalid_rows_are_not_read)
     change = added("10.0.0.1:80");
     memcpy(&change.backup, &other, 1);
     open_table();
-    ck_assert_int_eq(upstream_changes_write(changes, 1, &change), 0);
+    ck_assert_int_eq(upstream_changes_write(changes, 1, &change, &serial), 0);
     ck_assert(upstream_changes_read(changes, 0, &row));
     ck_assert_int_eq(row.backup, 1);
     close_table();

@@ -1,0 +1,210 @@
+"""`sluice ctl upstreams add|remove`, under load: the servers that clients see, and how long a change lasts."""
+import os
+import signal
+import socket
+import threading
+
+import pytest
+from kit import server as server_kit
+from kit.lifetime import wait_for
+from kit.load import load
+from kit.upstream import Upstream, plain
+from test_control import Controlled, LOOPS
+
+
+class Zoned(Controlled):
+    """A server whose upstream has a zone. The upstream servers `one` and `two` are configured, `three` and `four` are not."""
+
+    def __init__(self, *words):
+        super().__init__(*words)
+        self.upstreams = {name: Upstream(name=name) for name in ('one', 'two', 'three', 'four')}
+
+    def address(self, name):
+        return f'127.0.0.1:{self.upstreams[name].port}'
+
+    def run_with(self, workers=2, zone='app 64k ports=any', **group):
+        app = {'server': [self.address('one'), self.address('two')], 'zone': zone, **group}
+        fixed = {'server': self.address('one')}
+        return self.start(workers=workers, http={'upstream': {'app': app, 'fixed': fixed}},
+                          location={'/': {'proxy_pass': 'http://app', 'add_header': {'X-Worker': '$pid'}},
+                                    '/fixed/': {'proxy_pass': 'http://fixed'}})
+
+    def change(self, verb, name, *words):
+        [row] = self.ctl('upstreams', verb, 'app', self.address(name), *words)
+        assert row['server'] == self.address(name)
+        return row
+
+    def rows(self):
+        return {row['server']: row for row in self.ctl('upstreams') if row['upstream'] == 'app'}
+
+    def names(self):
+        """The upstream servers in the list."""
+        return {name for name in self.upstreams if self.address(name) in self.rows()}
+
+    def stop(self):
+        if self.server:
+            self.server.stop()
+        for one in self.upstreams.values():
+            one.stop()
+
+
+@pytest.fixture(params=LOOPS)
+def zoned(request, tmp_path, certificate, site):
+    made = Zoned(tmp_path, request.param, certificate, site)
+    yield made
+    made.stop()
+
+
+def seen_by(bodies):
+    return {body.split()[0] for body in bodies}
+
+
+def test_add_and_remove(zoned):
+    """Every worker uses an added server at once, and a removed one no more. No request fails."""
+    zoned.run_with(workers=3)
+    pids = {str(pid) for pid in zoned.server.workers()}
+    pairs = set()
+
+    def every_worker_uses(name):
+        response = zoned.get('/')
+        pairs.add((response.headers['x-worker'], response.body.decode().split()[0]))
+        return {pid for pid, seen in pairs if seen == name} == pids
+    with load(zoned.port) as clients:
+        assert seen_by(clients.more()) == {'one', 'two'}
+        row = zoned.change('add', 'three', 'weight=4')
+        assert (row['state'], row['weight']) == ('up', 4)
+        wait_for(lambda: every_worker_uses('three'), 'requests of each worker')
+        assert zoned.change('remove', 'three')['state'] == 'removed'
+        assert seen_by(clients.more(80)) == {'one', 'two'}
+        zoned.change('add', 'four', 'backup')
+        zoned.change('remove', 'one')
+        assert seen_by(clients.more(80)) == {'two'}
+        zoned.change('add', 'one')
+        assert seen_by(clients.more(80)) == {'one', 'two'}
+        wait_for(lambda: zoned.names() == {'one', 'two', 'four'} and len(zoned.rows()) == 3, 'all workers to release the state')
+    errors = zoned.server.errors()
+    assert f'upstream server {zoned.address("three")} was added to "app" with the weight 4' in errors
+    assert f'upstream server {zoned.address("one")} was removed from "app"' in errors
+    assert f'upstream server {zoned.address("four")} was added to "app" with the weight 1, as a backup' in errors
+
+
+def test_a_running_request_is_completed(zoned):
+    zoned.run_with()
+    go_on = threading.Event()
+
+    def waits(peer):
+        go_on.wait(60)
+        return plain(peer)
+    zoned.upstreams['three'].scripts['/slow'] = waits
+    zoned.change('add', 'three', 'weight=100')
+    running = []
+    slow = threading.Thread(target=lambda: running.append(zoned.get('/slow')))
+    with load(zoned.port) as clients:
+        slow.start()
+        wait_for(lambda: any(request.target == '/slow' for request in zoned.upstreams['three'].requests), 'the slow request')
+        zoned.change('remove', 'three')
+        assert 'three' not in seen_by(clients.more(80))
+    wait_for(lambda: zoned.rows()[zoned.address('three')]['active'] == 1, 'the request that runs')
+    assert zoned.rows()[zoned.address('three')]['state'] == 'removed'
+    assert f'has no server "{zoned.address("three")}"' in zoned.refused('upstreams', 'up', 'app', zoned.address('three'))
+    go_on.set()
+    slow.join()
+    assert running[0].status == 200 and running[0].body.decode().split()[0] == 'three'
+    wait_for(lambda: zoned.names() == {'one', 'two'}, 'the end of the request')
+
+
+def test_servers_change_under_load(zoned):
+    """Also without pauses between the changes, and with health checks of the server that comes and goes."""
+    zoned.run_with(health_check={'interval': '50ms'})
+    with load(zoned.port, clients=6) as clients:
+        for _ in range(25):
+            zoned.change('add', 'three', 'weight=5')
+            zoned.change('remove', 'three')
+        zoned.change('add', 'three', 'weight=5')
+        clients.more(20)
+        assert 'three' in seen_by(clients.more(80))
+    wait_for(lambda: len(zoned.ctl('upstreams')) == 4, 'the states of the removed servers to be released')
+
+
+def test_reload_begins_again(zoned):
+    zoned.run_with()
+    zoned.change('add', 'three')
+    zoned.change('remove', 'one')
+    with load(zoned.port) as clients:
+        assert seen_by(clients.more(80)) == {'two', 'three'}
+        zoned.reload()
+        wait_for(lambda: zoned.names() == {'one', 'two'}, 'the end of the old workers')
+        assert seen_by(clients.more(80)) == {'one', 'two'}
+        assert zoned.rows()[zoned.address('one')]['state'] == 'up'
+        zoned.change('add', 'four')
+        assert seen_by(clients.more(80)) == {'one', 'two', 'four'}
+
+
+@pytest.mark.parametrize('workers', [1, 2])
+def test_a_replaced_worker_follows(zoned, workers):
+    zoned.run_with(workers=workers)
+    zoned.change('add', 'three', 'weight=2')
+    zoned.change('remove', 'one')
+    before = zoned.server.workers()
+    for pid in before:
+        os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: len(set(zoned.server.workers()) - set(before)) == workers, 'the replacements')
+    with load(zoned.port) as clients:
+        assert seen_by(clients.more(80)) == {'two', 'three'}
+    wait_for(lambda: zoned.names() == {'two', 'three'}, 'the state of the removed server to be released')
+    assert zoned.rows()[zoned.address('three')]['weight'] == 2
+
+
+def test_an_unhealthy_server(zoned):
+    """Health checks begin, also if the worker that makes them gets no request."""
+    zoned.run_with(health_check={'interval': '100ms'})
+    zoned.upstreams['three'].stop()
+    zoned.change('add', 'three')
+    wait_for(lambda: zoned.rows()[zoned.address('three')]['state'] == 'unhealthy', 'the check')
+
+
+def test_the_sandbox_permits_ports_of_the_zone(zoned):
+    zoned.run_with(zone=f'app 64k ports={zoned.upstreams["three"].port}')
+    zoned.change('add', 'three', 'weight=20')
+    assert 'three' in {zoned.get('/').body.decode().split()[0] for _ in range(20)}
+    if f', {3} ports' not in zoned.server.errors():
+        pytest.skip('this kernel does not limit ports')
+    error = zoned.refused('upstreams', 'add', 'app', zoned.address('four'))
+    port = zoned.upstreams['four'].port
+    assert f'permits no connection to port {port}; add it to the zone of "app" ("ports={port}") and reload' in error
+
+
+def test_refused(zoned):
+    zoned.run_with()
+    one, three = zoned.address('one'), zoned.address('three')
+    assert f'the upstream "app" has a server {one} already' in zoned.refused('upstreams', 'add', 'app', one)
+    assert f'the upstream "app" has no server {three}' in zoned.refused('upstreams', 'remove', 'app', three)
+    assert 'there is no upstream "nosuch"; the upstreams are app, fixed' in zoned.refused('upstreams', 'add', 'nosuch', three)
+    assert 'the upstream "fixed" has no zone' in zoned.refused('upstreams', 'add', 'fixed', three)
+    assert '"app.internal:80" is a name; only addresses' in zoned.refused('upstreams', 'add', 'app', 'app.internal:80')
+    assert 'is not an address of a server' in zoned.refused('upstreams', 'add', 'app', '127.0.0.1:99999')
+    assert 'the field "weight" is a number from 1 to 65535' in zoned.refused('upstreams', 'add', 'app', three, 'weight=0')
+    assert 'the field "fail_timeout" is a time' in zoned.refused('upstreams', 'add', 'app', three, 'fail_timeout=soon')
+    assert '"upstreams add" has no option "down"' in zoned.refused('upstreams', 'add', 'app', three, 'down')
+    zoned.change('remove', 'two')
+    assert f'{one} is the last server of the upstream "app"' in zoned.refused('upstreams', 'remove', 'app', one)
+    assert zoned.get('/').body.startswith(b'one ') and zoned.get('/fixed/').body.startswith(b'one ')
+
+
+def test_unix_sockets_and_stream(zoned):
+    path = os.path.join(zoned.folder, 'app.sock')
+    zoned.upstreams['local'] = Upstream(name='local', path=path)
+    port = server_kit.free_port()
+    zoned.start(main={'stream': {'upstream': {'tcp': {'server': zoned.address('one'), 'zone': 'tcp'}},
+                                 'server': {'listen': f'127.0.0.1:{port}', 'proxy_pass': 'tcp'}}})
+
+    def name():
+        with socket.create_connection(('127.0.0.1', port), timeout=20 * server_kit.PATIENCE) as stream:
+            stream.sendall(b'GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+            head = stream.recv(65536)
+            return (head if head.endswith(b'\n') and b'\r\n\r\n' in head[:-4] else head + stream.recv(65536)).split(b'\r\n\r\n')[1].split()[0]
+    assert name() == b'one'
+    [row] = zoned.ctl('upstreams', 'add', 'tcp', f'unix:{path}')
+    assert row['server'] == f'unix:{path}'
+    zoned.ctl('upstreams', 'remove', 'tcp', zoned.address('one'))
+    assert {name() for _ in range(6)} == {b'local'}
