@@ -94,6 +94,12 @@ void conf_warning(struct conf_errors *errors, struct conf_mark mark, struct str 
     va_end(args);
 }
 
+void conf_mark_hide(struct conf_mark mark)
+{
+    if (mark.file && mark.line > 0 && mark.line <= mark.file->line_count)
+        mark.file->secret_lines[mark.line - 1] = true;
+}
+
 struct str conf_hint(struct conf_errors *errors, const char *format, ...)
 {
     struct str hint;
@@ -138,8 +144,11 @@ static int excerpt_print(const struct conf_mark *mark, struct buffer *out)
     unsigned column = 1;
     unsigned shown = mark->column > from ? mark->column - from : 0;
     size_t at = 0;
-    int error = buffer_printf(out, "%5u | %s", mark->line, from > 1 ? "..." : "");
+    int error;
 
+    if (mark->line <= mark->file->line_count && mark->file->secret_lines[mark->line - 1])
+        return buffer_printf(out, "%5u | (not shown: the line has a secret)\n", mark->line);
+    error = buffer_printf(out, "%5u | %s", mark->line, from > 1 ? "..." : "");
     for (; column < from && at < line.length; column++) {
         uint32_t code;
         size_t length = source_character(line, at, &code);

@@ -88,7 +88,8 @@ static int lines_count(struct arena *arena, struct conf_file *file)
     for (size_t i = 0; i < file->text.length; i++)
         count += file->text.data[i] == '\n' || file->text.data[i] == '\r';
     lines = arena_zalloc(arena, count, sizeof(*lines));
-    if (!lines)
+    file->secret_lines = arena_zalloc(arena, count, sizeof(*file->secret_lines));
+    if (!lines || !file->secret_lines)
         return -ENOMEM;
     count = 1;
     for (size_t i = 0; i < file->text.length; i++) {

@@ -24,6 +24,7 @@ struct conf_file {
     struct str bytes;               /* the whole file */
     struct str text;                /* the same without a byte order mark, for the excerpts of messages */
     const size_t *lines;            /* offsets in `text` of the lines */
+    bool *secret_lines;             /* for each line: it has a secret, and messages do not show it (conf_mark_hide) */
     size_t line_count;
     unsigned order;                 /* number in reading order */
     dev_t device;                   /* identity of the file; both 0 for text in memory */
@@ -78,6 +79,8 @@ void conf_error(struct conf_errors *errors, struct conf_mark mark, struct str hi
 /* As conf_error, without setting errors->failed. */
 void conf_warning(struct conf_errors *errors, struct conf_mark mark, struct str hint, const char *format, ...)
     PRINTF_LIKE(4, 5);
+/* Makes all messages omit the line of the mark, because it has a secret. Without a file it has no effect. */
+void conf_mark_hide(struct conf_mark mark);
 /* Formats a hint in the errors' arena; empty when out of memory. */
 struct str conf_hint(struct conf_errors *errors, const char *format, ...) PRINTF_LIKE(2, 3);
 /*

@@ -71,13 +71,20 @@ static struct conf_mark comment_mark(const struct conf_node *node)
     return mark;
 }
 
-/* Rejects "200 #ok", in which YAML drops "#ok". A comment after a value needs a blank after '#'. */
+/* True for "200 #ok", in which YAML drops "#ok". A comment after a value needs a blank after '#'. */
+static bool comment_truncates(const struct conf_node *node)
+{
+    struct str comment = node->comment;
+
+    return comment.length >= 2 && comment.data[1] != ' ' && comment.data[1] != '\t' && comment.data[1] != '#' &&
+           comment.data[1] != '!';
+}
+
 static int comment_check(struct conf_reader *reader, const struct conf_node *node)
 {
     struct str comment = node->comment;
 
-    if (comment.length < 2 || comment.data[1] == ' ' || comment.data[1] == '\t' || comment.data[1] == '#' ||
-        comment.data[1] == '!')
+    if (!comment_truncates(node))
         return 0;
     conf_error(reader->errors, comment_mark(node),
                conf_hint(reader->errors,
@@ -88,11 +95,16 @@ static int comment_check(struct conf_reader *reader, const struct conf_node *nod
     return -EINVAL;
 }
 
+static bool ends_with_semicolon(const struct conf_node *node)
+{
+    return !node->quoted && node->mark.file && str_ends(node->text, STR(";"));
+}
+
 int value_scalar(struct conf_reader *reader, const struct conf_node *node, const char *wanted)
 {
     if (node->kind != CONF_SCALAR || node->absent)
         return value_reject_kind(reader, node, wanted);
-    if (node->quoted || !node->mark.file || !str_ends(node->text, STR(";")))
+    if (!ends_with_semicolon(node))
         return 0;
     conf_error(reader->errors, node->mark, STR("delete it; or quote the value if it belongs to it"),
                "the semicolon at the end would be part of '" STR_FMT "'", STR_ARG(node->text));
@@ -104,6 +116,19 @@ int value_text(struct conf_reader *reader, const struct conf_node *node, const c
     int error = value_scalar(reader, node, wanted);
 
     return error < 0 ? error : comment_check(reader, node);
+}
+
+/* As value_text; the message does not quote the value. */
+static int value_secret(struct conf_reader *reader, const struct conf_node *node)
+{
+    conf_mark_hide(node->mark);
+    if (node->kind != CONF_SCALAR || node->absent)
+        return value_reject_kind(reader, node, "a text");
+    if (!ends_with_semicolon(node) && !comment_truncates(node))
+        return 0;
+    conf_error(reader->errors, node->mark, STR("quote the whole value"),
+               "the value of '%s' ends with a semicolon or is followed by '#'", reader->directive->name);
+    return -EINVAL;
 }
 
 int value_check_line(struct conf_reader *reader, const struct conf_node *node, struct str text)
@@ -125,7 +150,8 @@ int value_check_line(struct conf_reader *reader, const struct conf_node *node, s
 
 int conf_read_text(struct conf_reader *reader, const struct conf_node *node, struct str *out_text)
 {
-    int error = value_text(reader, node, "a text");
+    bool secret = reader->directive && reader->directive->secret;
+    int error = secret ? value_secret(reader, node) : value_text(reader, node, "a text");
 
     if (error == 0)
         error = value_check_line(reader, node, node->text);

@@ -92,6 +92,7 @@ struct directive {
     directive_row *row;
     const struct directive *children; /* BLOCK */
     bool line;                      /* part of a message head: line breaks and other control bytes are rejected */
+    bool secret;                    /* TEXT, and conf_read_text in rows: messages show neither the value nor its line */
     const char *schema;             /* CUSTOM and REPEAT: the JSON Schema of one item; NULL: string */
 };
 

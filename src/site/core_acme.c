@@ -79,6 +79,7 @@ const struct directive core_acme_children[] = {
     {.name = "eab_key",
      .type = DIRECTIVE_TEXT,
      .offset = AT(eab_key),
+     .secret = true,
      .help = "The key of the external account, in base64url; ${NAME} reads it from the environment."},
     {.name = "state",
      .type = DIRECTIVE_PATH,
