@@ -20,6 +20,12 @@ struct otel_attributes {
     size_t count;
 };
 
+/* One `header` of otel_exporter: a map of several fields. */
+struct otel_header {
+    struct otlp_pair *fields;
+    size_t count;
+};
+
 struct otel_conf {
     int context;
     struct otel_sampling {
@@ -28,6 +34,7 @@ struct otel_conf {
     } sampling;
     struct otel_exporter {
         struct str endpoint, trusted;
+        struct conf_rows header;    /* struct otel_header */
         uint64_t interval_ms, batch_size, batch_count;
     } exporter;
     struct str service_name;
@@ -53,6 +60,10 @@ extern const struct directive otel_directives[];
 
 /* Sets the export of the configuration in the scope http, and checks its directives. */
 int otel_conf_check(void *conf, struct conf_reader *reader, const struct conf_node *at);
+/* A directive_row: reads one `header`, and the files of its values. */
+int otel_header_read(struct conf_reader *reader, const struct conf_node *node, void *out);
+/* Sets the fields of the export. `at` is the scope http. 0, -EINVAL (reported) or -ENOMEM. */
+int otel_header_check(const struct otel_exporter *exporter, struct conf_reader *reader, const struct conf_node *at);
 /* Stores the span of a request that ends now in the queue of the worker; a full queue drops it. Never waits. */
 void otel_export_span(struct exchange *x, const struct otel_conf *conf, const struct otel_trace *trace);
 

@@ -81,6 +81,19 @@ static const struct directive exporter_children[] = {
      .offset = AT(exporter.trusted),
      .help = "PEM file of the authorities that may certify an https collector (default: those of the system). The file "
              "is read when the configuration is loaded."},
+    {.name = "header",
+     .type = DIRECTIVE_REPEAT,
+     .offset = AT(exporter.header),
+     .row_size = sizeof(struct otel_header),
+     .row = otel_header_read,
+     .secret = true,
+     .syntax = "{name: value | {file: PATH}, ...}",
+     .schema = "{\"type\": \"object\", \"additionalProperties\": {\"oneOf\": [{\"type\": [\"string\", \"number\", "
+               "\"boolean\"]}, {\"type\": \"object\", \"additionalProperties\": false, \"required\": [\"file\"], "
+               "\"properties\": {\"file\": {\"type\": \"string\"}}}]}}",
+     .help = "Further fields of the requests, such as authorization. {file: PATH} reads a value from a file when the "
+             "configuration is loaded: a secret is then neither in the configuration nor in the output of -T and of "
+             "sluice ctl configuration diff."},
     {.name = "interval",
      .type = DIRECTIVE_DURATION,
      .offset = AT(exporter.interval_ms),
@@ -211,6 +224,7 @@ static int check_tls(const struct otel_exporter *exporter, struct conf_reader *r
 static int check_exporter(const struct otel_exporter *exporter, struct conf_reader *reader, const struct conf_node *at)
 {
     struct otlp_endpoint *endpoint = &reader->otlp->endpoint;
+    int error;
 
     if (otlp_endpoint_parse(exporter->endpoint, endpoint) < 0)
         return report(reader, at, "otel_exporter", ENDPOINT_HINT, "endpoint is the URL of a collector");
@@ -220,7 +234,8 @@ static int check_exporter(const struct otel_exporter *exporter, struct conf_read
     reader->otlp->interval_ms = exporter->interval_ms;
     reader->otlp->batch_size = exporter->batch_size;
     reader->otlp->batch_count = exporter->batch_count;
-    return check_tls(exporter, reader, at);
+    error = otel_header_check(exporter, reader, at);
+    return error < 0 ? error : check_tls(exporter, reader, at);
 }
 
 static int set_resource(const struct otel_conf *own, struct conf_reader *reader, const struct conf_node *at)

@@ -266,6 +266,7 @@
 #define LIMIT_OTLP_QUEUE            65536           /* spans of a worker that wait: batch_size times batch_count */
 #define LIMIT_OTLP_INTERVAL_MS      (3600 * 1000)   /* upper bound of interval */
 #define LIMIT_OTLP_URL              1024            /* bytes of the endpoint */
+#define LIMIT_OTLP_FIELDS           16384           /* bytes of all fields of `header` */
 #define LIMIT_OTLP_REQUEST          (4 * 1024 * 1024) /* bytes of a batch; further spans are in the next one */
 #define LIMIT_OTLP_RESPONSE         (64 * 1024)     /* bytes of the collector's response; the rest is not read */
 #define LIMIT_OTLP_SEND_MS          10000           /* one attempt to send a batch: connection, request, response */

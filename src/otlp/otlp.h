@@ -29,6 +29,8 @@ struct otlp {
     struct str service_name;
     const struct otlp_pair *resource; /* further attributes of the resource */
     size_t resource_count;
+    const struct otlp_pair *fields; /* further fields of the requests; valid by RFC 9110 5.1 and 5.5 */
+    size_t field_count;
     struct tls_context *tls;        /* of an https endpoint; owned */
     struct span_zone *zone;         /* opened by the master before it forks; NULL: spans are not exported */
 };

@@ -3,13 +3,13 @@
  */
 #include "otlp/otlp_send.h"
 
+#include "base/buffer.h"
 #include "base/limits.h"
 #include "build_options.h"
 #include "otlp/otlp_socket.h"
 #include "otlp/otlp_tls.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 struct connection {
@@ -64,31 +64,51 @@ static int exchange_messages(struct connection *connection, struct str head, str
     return error;
 }
 
-int otlp_send(struct otlp_events *events, const struct otlp *otlp, struct str body,
-              struct otlp_response *out_response, const char **out_fault)
+static int write_head(const struct otlp *otlp, size_t body_length, struct buffer *head)
+{
+    const struct otlp_endpoint *endpoint = &otlp->endpoint;
+    int error = buffer_printf(head,
+                              "POST " STR_FMT " HTTP/1.1\r\nHost: " STR_FMT "\r\nUser-Agent: sluice/" SLUICE_VERSION
+                              "\r\nContent-Type: application/x-protobuf\r\nContent-Length: %zu\r\n",
+                              STR_ARG(endpoint->path), STR_ARG(endpoint->authority), body_length);
+
+    for (size_t i = 0; i < otlp->field_count && error == 0; i++)
+        error = buffer_printf(head, STR_FMT ": " STR_FMT "\r\n", STR_ARG(otlp->fields[i].name),
+                              STR_ARG(otlp->fields[i].value));
+    return error < 0 ? error : buffer_append(head, STR("Connection: close\r\n\r\n"));
+}
+
+/* Connects to the endpoint, and exchanges the messages. */
+static int send_messages(struct otlp_events *events, const struct otlp *otlp, struct str head, struct str body,
+                         struct otlp_response *out_response, const char **out_fault)
 {
     const struct otlp_endpoint *endpoint = &otlp->endpoint;
     struct connection connection = {0};
-    char head[2 * LIMIT_OTLP_URL + 512];
-    int length = snprintf(head, sizeof(head),
-                          "POST " STR_FMT " HTTP/1.1\r\nHost: " STR_FMT "\r\nUser-Agent: sluice/" SLUICE_VERSION
-                          "\r\nContent-Type: application/x-protobuf\r\nContent-Length: %zu\r\n"
-                          "Connection: close\r\n\r\n",
-                          STR_ARG(endpoint->path), STR_ARG(endpoint->authority), body.length);
-    int error;
+    int error = otlp_socket_connect(events, endpoint, otlp_now_ms() + LIMIT_OTLP_SEND_MS, &connection.socket);
 
-    *out_fault = NULL;
-    if (length < 0 || (size_t)length >= sizeof(head))
-        return -EINVAL;
-    error = otlp_socket_connect(events, endpoint, otlp_now_ms() + LIMIT_OTLP_SEND_MS, &connection.socket);
     if (error < 0)
         return error;
     if (endpoint->tls)
         error = otlp_tls_connect(&connection.tls, &connection.socket, otlp->tls, endpoint->host);
     if (error == 0)
-        error = exchange_messages(&connection, str_of(head, (size_t)length), body, out_response);
+        error = exchange_messages(&connection, head, body, out_response);
     *out_fault = connection.tls.fault;
     otlp_tls_finish(&connection.tls);
     otlp_socket_close(&connection.socket);
+    return error;
+}
+
+int otlp_send(struct otlp_events *events, const struct otlp *otlp, struct str body,
+              struct otlp_response *out_response, const char **out_fault)
+{
+    struct buffer head;
+    int error;
+
+    *out_fault = NULL;
+    buffer_init(&head, 2 * LIMIT_OTLP_URL + LIMIT_OTLP_FIELDS + 512);
+    error = write_head(otlp, body.length, &head);
+    if (error == 0)
+        error = send_messages(events, otlp, buffer_str(&head), body, out_response, out_fault);
+    buffer_finish(&head);
     return error;
 }

@@ -60,7 +60,7 @@ class Collector:
 
     def respond(self, handler):
         body = handler.rfile.read(int(handler.headers['Content-Length']))
-        self.requests.append((handler.path, dict(handler.headers.items())))
+        self.requests.append((handler.path, handler.headers))
         self.open.wait()
         status = self.statuses.pop(0) if self.statuses else 200
         response = trace_service_pb2.ExportTraceServiceResponse()

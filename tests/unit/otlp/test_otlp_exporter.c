@@ -154,6 +154,48 @@ START_TEST(a_partial_success_is_counted)
 }
 END_TEST
 
+/* In another process: responds to one request if it has the text. */
+static pid_t respond_if(const struct collector *collector, const char *text)
+{
+    static char bytes[32768];
+    size_t length = 0;
+    ssize_t part = 1;
+    pid_t pid = fork();
+    int fd;
+
+    if (pid != 0)
+        return pid;
+    fd = accept(collector->listener, NULL, NULL);
+    while (part > 0 && !strstr(bytes, "\r\n\r\n")) {
+        part = read(fd, bytes + length, sizeof(bytes) - 1 - length);
+        length += part > 0 ? (size_t)part : 0;
+    }
+    if (!strstr(bytes, text) || write(fd, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 38) != 38)
+        _exit(1);
+    close(fd);
+    _exit(0);
+}
+
+START_TEST(fields_are_sent)
+{
+    static char longest[LIMIT_OTLP_FIELDS - 20];
+    const struct otlp_pair fields[] = {{STR("a"), STR("b c")}, {STR("d"), str_of(longest, sizeof(longest))}};
+    struct collector collector;
+    pid_t pid;
+
+    memset(longest, 'x', sizeof(longest));
+    open_collector(&collector);
+    collector.otlp.fields = fields;
+    collector.otlp.field_count = 2;
+    put_spans(&collector, 1);
+    pid = respond_if(&collector, "\r\na: b c\r\nd: xxx");
+    ck_assert_uint_eq(flush(&collector), 0);
+    check_exit(pid);
+    ck_assert_uint_eq(collector.counters->sent, 1);
+    close_collector(&collector);
+}
+END_TEST
+
 /* The first batch is dropped; the others stay in the ring. */
 START_TEST(an_ending_exporter_tries_once)
 {
@@ -202,7 +244,7 @@ int main(void)
 {
     const TTest *const tests[] = {an_ending_exporter_sends_what_is_left, a_rejected_batch_is_dropped,
                                   a_partial_success_is_counted, an_ending_exporter_tries_once,
-                                  invalid_and_lost_spans_are_counted, delays_double, NULL};
+                                  invalid_and_lost_spans_are_counted, fields_are_sent, delays_double, NULL};
 
     return run_tests("otlp_exporter", tests);
 }
