@@ -35,6 +35,7 @@ struct otel_conf {
     struct otel_exporter {
         struct str endpoint, trusted;
         struct conf_rows header;    /* struct otel_header */
+        int compression;
         uint64_t interval_ms, batch_size, batch_count;
     } exporter;
     struct str service_name;

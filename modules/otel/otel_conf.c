@@ -4,6 +4,7 @@
 #include "otel.h"
 
 #include "base/limits.h"
+#include "otlp/otlp_gzip.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -13,6 +14,10 @@
 #define ATTRIBUTES_HINT STR("write: otel_span_attr: {tenant: $arg_tenant}")
 
 static const char *const contexts[] = {"ignore", "extract", "inject", "propagate", NULL};
+
+enum compression { COMPRESSION_NONE, COMPRESSION_GZIP };
+
+static const char *const compressions[] = {"none", "gzip", NULL}; /* enum compression */
 
 static const char *const switches[] = {"off", "on", NULL};
 
@@ -94,6 +99,12 @@ static const struct directive exporter_children[] = {
      .help = "Further fields of the requests, such as authorization. {file: PATH} reads a value from a file when the "
              "configuration is loaded: a secret is then neither in the configuration nor in the output of -T and of "
              "sluice ctl configuration diff."},
+    {.name = "compression",
+     .type = DIRECTIVE_CHOICE,
+     .offset = AT(exporter.compression),
+     .choices = compressions,
+     .default_value = "none",
+     .help = "Content-Encoding of the requests. gzip needs a build with zlib."},
     {.name = "interval",
      .type = DIRECTIVE_DURATION,
      .offset = AT(exporter.interval_ms),
@@ -231,6 +242,11 @@ static int check_exporter(const struct otel_exporter *exporter, struct conf_read
     if (exporter->batch_size * exporter->batch_count > LIMIT_OTLP_QUEUE)
         return report(reader, at, "otel_exporter", STR("reduce batch_size or batch_count"),
                       "batch_size times batch_count is at most 65536");
+    if (exporter->compression == COMPRESSION_GZIP && !otlp_gzip_built)
+        return report(reader, at, "otel_exporter",
+                      STR("write none, or build sluice with zlib1g-dev and -Dotlp_gzip=enabled"),
+                      "compression: gzip needs zlib, which this build does not have");
+    reader->otlp->gzip = exporter->compression == COMPRESSION_GZIP;
     reader->otlp->interval_ms = exporter->interval_ms;
     reader->otlp->batch_size = exporter->batch_size;
     reader->otlp->batch_count = exporter->batch_count;

@@ -26,6 +26,7 @@ struct otlp_endpoint {
 struct otlp {
     struct otlp_endpoint endpoint;
     uint64_t interval_ms, batch_size, batch_count;
+    bool gzip;                      /* bodies of requests are compressed; only if otlp_gzip_built */
     struct str service_name;
     const struct otlp_pair *resource; /* further attributes of the resource */
     size_t resource_count;

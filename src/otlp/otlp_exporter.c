@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "build_options.h"
 #include "otlp/otlp_encode.h"
+#include "otlp/otlp_gzip.h"
 #include "otlp/otlp_send.h"
 #include "otlp/otlp_socket.h"
 #include "otlp/span_ring.h"
@@ -24,6 +25,7 @@ struct exporter {
     struct otlp_counters *counters;
     struct otlp_events events;
     struct otlp_message message;
+    struct buffer compressed;       /* the same by gzip; empty: not compressed */
     uint64_t batch;                 /* spans in `message` */
     struct span span;               /* a private copy */
     bool carried_over;              /* `span` did not fit into the last batch: it begins the next one */
@@ -80,6 +82,17 @@ static bool take_span(struct exporter *exporter)
     return false;
 }
 
+/* Completes the message, once for all attempts to send it. 0 or -errno. */
+static int end_message(struct exporter *exporter)
+{
+    struct otlp_message *message = &exporter->message;
+    int error = otlp_message_end(message);
+
+    if (error < 0 || !exporter->settings->otlp->gzip)
+        return error;
+    return otlp_gzip(buffer_str(&message->out), &exporter->compressed);
+}
+
 /* Fills the message. 0 or -errno: the spans are counted as dropped. */
 static int take_batch(struct exporter *exporter)
 {
@@ -95,7 +108,7 @@ static int take_batch(struct exporter *exporter)
     exporter->carried_over = error == -ENOBUFS && exporter->batch > 0;
     span_zone_set_taken(exporter->zone, exporter->batch + exporter->carried_over);
     if (error == 0 || exporter->carried_over)
-        error = otlp_message_end(&exporter->message);
+        error = end_message(exporter);
     else
         exporter->batch++;
     return error;
@@ -105,9 +118,10 @@ static int take_batch(struct exporter *exporter)
 static bool try_batch(struct exporter *exporter, uint64_t *out_retry_after_ms)
 {
     const struct otlp *otlp = exporter->settings->otlp;
+    const struct buffer *body = otlp->gzip ? &exporter->compressed : &exporter->message.out;
     struct otlp_response response = {0};
     const char *fault;
-    int error = otlp_send(&exporter->events, otlp, buffer_str(&exporter->message.out), &response, &fault);
+    int error = otlp_send(&exporter->events, otlp, buffer_str(body), &response, &fault);
     uint64_t rejected = response.rejected < exporter->batch ? response.rejected : exporter->batch;
 
     *out_retry_after_ms = response.retry_after_ms;
@@ -156,6 +170,7 @@ static bool export_batch(struct exporter *exporter)
         otlp_count(&exporter->counters->dropped_failed, exporter->batch);
     span_zone_set_taken(exporter->zone, exporter->carried_over);
     otlp_message_finish(&exporter->message);
+    buffer_finish(&exporter->compressed);
     log_dropped(exporter, false);
     return sent;
 }

@@ -69,8 +69,9 @@ static int write_head(const struct otlp *otlp, size_t body_length, struct buffer
     const struct otlp_endpoint *endpoint = &otlp->endpoint;
     int error = buffer_printf(head,
                               "POST " STR_FMT " HTTP/1.1\r\nHost: " STR_FMT "\r\nUser-Agent: sluice/" SLUICE_VERSION
-                              "\r\nContent-Type: application/x-protobuf\r\nContent-Length: %zu\r\n",
-                              STR_ARG(endpoint->path), STR_ARG(endpoint->authority), body_length);
+                              "\r\nContent-Type: application/x-protobuf\r\nContent-Length: %zu\r\n%s",
+                              STR_ARG(endpoint->path), STR_ARG(endpoint->authority), body_length,
+                              otlp->gzip ? "Content-Encoding: gzip\r\n" : "");
 
     for (size_t i = 0; i < otlp->field_count && error == 0; i++)
         error = buffer_printf(head, STR_FMT ": " STR_FMT "\r\n", STR_ARG(otlp->fields[i].name),

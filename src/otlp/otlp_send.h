@@ -11,8 +11,8 @@
 struct otlp_events;                 /* otlp/otlp_socket.h */
 
 /*
- * Sends a request with this body. 0: *out_response is set; or -errno: there was no response. *out_fault is the reason
- * of a failure of TLS, a constant text, or NULL: the error number states it.
+ * Sends a request with this body, which is compressed if otlp->gzip. 0: *out_response is set; or -errno: there was no
+ * response. *out_fault is the reason of a failure of TLS, a constant text, or NULL: the error number states it.
  */
 MUST_CHECK int otlp_send(struct otlp_events *events, const struct otlp *otlp, struct str body,
                          struct otlp_response *out_response, const char **out_fault);

@@ -3,6 +3,8 @@
  */
 #include "loopback.h"
 
+#include "otlp/otlp_gzip.h"
+
 #include <stdio.h>
 
 #define TRACE "0af7651916cd43dd8448eb211c80319c"
@@ -103,10 +105,25 @@ START_TEST(invalid_configurations_are_rejected)
 }
 END_TEST
 
+START_TEST(gzip_needs_zlib)
+{
+    struct configuration_source source = {
+        .text = STR("http: {otel_exporter: {endpoint: 'http://a', compression: gzip}, server: {listen: 8080}}")};
+    struct log log = {.level = LOG_EMERG};
+    struct buffer diagnostics = {0};
+    struct configuration *configuration = configuration_load(&source, &log, &diagnostics);
+
+    ck_assert(otlp_gzip_built == (configuration != NULL));
+    ck_assert(otlp_gzip_built != (str_search(buffer_str(&diagnostics), STR("-Dotlp_gzip=enabled")) >= 0));
+    configuration_destroy(configuration);
+    buffer_finish(&diagnostics);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {every_case_has_its_fields_and_ids, ids_are_not_zero, ids_are_drawn_on_demand,
-                                  invalid_configurations_are_rejected, NULL};
+                                  invalid_configurations_are_rejected, gzip_needs_zlib, NULL};
 
     return loopback_run("otel", tests);
 }

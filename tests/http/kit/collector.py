@@ -1,4 +1,5 @@
 """A collector of spans by OTLP/HTTP, which decodes requests with the classes of opentelemetry-proto."""
+import gzip
 import http.server
 import ssl
 import threading
@@ -28,6 +29,7 @@ class Collector:
     def __init__(self, port=0, certificate=None):
         collector = self
         self.batches, self.requests, self.resources, self.faults = [], [], [], []
+        self.bodies = []            # as received
         self.statuses, self.rejected = [], 0
         self.names = []             # of SNI
         self.open = threading.Event()
@@ -61,6 +63,7 @@ class Collector:
     def respond(self, handler):
         body = handler.rfile.read(int(handler.headers['Content-Length']))
         self.requests.append((handler.path, handler.headers))
+        self.bodies.append(body)
         self.open.wait()
         status = self.statuses.pop(0) if self.statuses else 200
         response = trace_service_pb2.ExportTraceServiceResponse()
@@ -69,7 +72,7 @@ class Collector:
             response.partial_success.error_message = 'rejected'
         message = response.SerializeToString()
         if status == 200:
-            self.record(body)
+            self.record(gzip.decompress(body) if handler.headers['Content-Encoding'] == 'gzip' else body)
         handler.send_response(status)
         handler.send_header('Content-Type', 'application/x-protobuf')
         handler.send_header('Content-Length', str(len(message)))
