@@ -21,16 +21,15 @@
 
 enum { KILL_MS = 2000, NOT_STARTED = 127 };
 
-static const int ending_signals[] = {SIGTERM, SIGINT, SIGQUIT};
+static const int awaited_signals[] = {SIGTERM, SIGINT, SIGQUIT, SIGUSR1, SIGCHLD};
 
 int acme_events_open(struct acme_events *events, int control_fd)
 {
     sigset_t set;
 
     sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    for (size_t i = 0; i < sizeof(ending_signals) / sizeof(ending_signals[0]); i++)
-        sigaddset(&set, ending_signals[i]);
+    for (size_t i = 0; i < sizeof(awaited_signals) / sizeof(awaited_signals[0]); i++)
+        sigaddset(&set, awaited_signals[i]);
     *events = (struct acme_events){.signal_fd = -1, .control_fd = control_fd};
     if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
         return -errno;
@@ -49,8 +48,17 @@ static void read_signals(struct acme_events *events)
 {
     struct signalfd_siginfo arrived;
 
-    while (read(events->signal_fd, &arrived, sizeof(arrived)) == sizeof(arrived))
-        events->ending |= arrived.ssi_signo != SIGCHLD;
+    while (read(events->signal_fd, &arrived, sizeof(arrived)) == sizeof(arrived)) {
+        switch (arrived.ssi_signo) {
+        case SIGCHLD:
+            break;
+        case SIGUSR1:
+            events->replaced = true;
+            break;
+        default:
+            events->ending = true;
+        }
+    }
 }
 
 bool acme_events_wait(struct acme_events *events, int fd, uint64_t timeout_ms)

@@ -15,9 +15,10 @@ enum { ACME_ARGUMENTS = 2 * LIMIT_ACME_NAMES + 48 };
 
 /* Events that end a wait of the renewal process. */
 struct acme_events {
-    int signal_fd;                  /* TERM, INT, QUIT and CHLD */
+    int signal_fd;                  /* TERM, INT, QUIT, USR1 and CHLD */
     int control_fd;                 /* its peer is closed when the master exits; -1: none */
     bool ending;                    /* TERM, INT or QUIT was received, or the master has exited */
+    bool replaced;                  /* USR1 was received: the process ends when no client runs */
 };
 
 /*
@@ -27,8 +28,8 @@ MUST_CHECK int acme_events_open(struct acme_events *events, int control_fd);
 /* Closes signal_fd; control_fd belongs to the caller. */
 void acme_events_close(struct acme_events *events);
 /*
- * Waits until `fd` (-1: none) is readable, a child exits, events->ending becomes true, or the time has passed. Returns true
- * if `fd` is readable.
+ * Waits until `fd` (-1: none) is readable, a signal arrives, events->ending becomes true, or the time has passed. Returns
+ * true if `fd` is readable.
  */
 bool acme_events_wait(struct acme_events *events, int fd, uint64_t timeout_ms);
 

@@ -16,7 +16,10 @@ struct acme_renewal {
     struct log *log;
 };
 
-/* Runs until TERM, INT or QUIT, or until the master exits. Returns the exit status. */
+/*
+ * Runs until TERM, INT or QUIT, until the master exits, or until USR1, after which the client that runs completes. Returns
+ * the exit status.
+ */
 int acme_renewal_run(const struct acme_renewal *renewal);
 
 #endif

@@ -134,6 +134,16 @@ void master_acme_stop(struct master *master)
     renewal->kill_ms = master->clock.monotonic_ms + LIMIT_STOP_MS;
 }
 
+void master_acme_reopen(struct master *master)
+{
+    struct renewal_child *renewal = &master->renewal;
+
+    if (renewal->pid == 0 || renewal->kill_ms > 0)
+        return;
+    renewal->replaced = true;
+    kill(renewal->pid, SIGUSR1);
+}
+
 void master_acme_start(struct master *master)
 {
     master_acme_stop(master);
@@ -197,7 +207,7 @@ static void plan_restart(struct master *master, int status)
 bool master_acme_exited(struct master *master, pid_t pid, int status)
 {
     struct renewal_child *renewal = &master->renewal;
-    bool stopped = renewal->kill_ms > 0;
+    bool expected = renewal->kill_ms > 0 || (renewal->replaced && status == 0);
 
     if (renewal->pid != pid)
         return false;
@@ -208,7 +218,8 @@ bool master_acme_exited(struct master *master, pid_t pid, int status)
     renewal->channel_fd = -1;
     renewal->pid = 0;
     renewal->kill_ms = 0;
-    if (renewal->wanted && stopped)
+    renewal->replaced = false;
+    if (renewal->wanted && expected)
         start_renewal(master);
     else if (renewal->wanted)
         plan_restart(master, status);

@@ -62,4 +62,5 @@ void master_reopen_logs(struct master *master)
         reopen_access_logs(master, generation);
         master_otlp_reopen(master, generation);
     }
+    master_acme_reopen(master);
 }

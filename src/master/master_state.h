@@ -75,6 +75,7 @@ struct renewal_child {
     pid_t pid;                      /* 0: none */
     int channel_fd;                 /* -1: none */
     bool wanted;                    /* the current generation has certificates by ACME */
+    bool replaced;                  /* it exits when no client runs, and starts again with the present error log */
     unsigned failures;              /* consecutive unexpected exits */
     uint64_t start_ms;              /* time of the next start; 0: not planned */
     uint64_t kill_ms;               /* when it is killed, because it does not exit; 0: never */
@@ -200,6 +201,8 @@ MUST_CHECK int master_acme_open(struct master *master, struct generation *genera
 void master_acme_start(struct master *master);
 /* Ends the renewal process. */
 void master_acme_stop(struct master *master);
+/* Replaces it, when no client runs, by a process that has the present error log. */
+void master_acme_reopen(struct master *master);
 /* Starts or kills the renewal process when it is due. */
 void master_acme_check(struct master *master);
 /* Returns the milliseconds until then; -1: never. */

@@ -149,6 +149,22 @@ def test_the_renewal_process_is_started_again(start_site):
     site.wait_for_certificate(seconds=60)
 
 
+def test_reopened_log_is_used(start_site):
+    site = start_site(authority={'certificateValidityPeriod': LIFETIME, 'environment': {'PEBBLE_VA_NOSLEEP': '0', 'PEBBLE_VA_SLEEPTIME': '3'}})
+    site.wait_for_log('starting challenge')
+    client = clients_of(site)[0]
+    old = site.server.error_path + '.1'
+    os.rename(site.server.error_path, old)
+    site.server.process.send_signal(signal.SIGUSR1)
+    wait_for(lambda: os.path.exists(site.server.error_path), 'the new log')
+    first = site.wait_for_certificate(seconds=60)
+    assert not alive(client) and '"a.test" has a new certificate' in server_kit.read_text(old), 'USR1 does not interrupt the client'
+    assert 'renewal process' in site.server.errors(), 'another process has replaced the first'
+    site.wait_for_certificate(but=first.serial_number, seconds=60)
+    assert '"a.test" has a new certificate' in site.server.errors()
+    assert 'it starts again in' not in site.server.errors()
+
+
 def test_the_end_of_the_server_ends_the_client(start_site):
     site = start_site(authority={'environment': {'PEBBLE_VA_NOSLEEP': '0', 'PEBBLE_VA_SLEEPTIME': '10'}})
     site.wait_for_log('starting challenge')
