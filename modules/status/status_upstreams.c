@@ -62,9 +62,38 @@ static void print_labels(struct status_page_text *page, const struct upstream_sh
     status_print(page, "\"");
 }
 
+/* Other workers change the histogram meanwhile; each number is read whole. */
+static struct latency latency_of(const struct upstream_shared *peer)
+{
+    struct latency latency = {.sum_us = shared_get(&peer->latency.sum_us)};
+
+    for (unsigned i = 0; i <= LATENCY_BOUNDS; i++)
+        latency.counts[i] = shared_get(&peer->latency.counts[i]);
+    return latency;
+}
+
 static void print_head(struct status_page_text *page, const char *name, const char *type, const char *help)
 {
     status_print(page, "# HELP sluice_%s %s\n# TYPE sluice_%s %s\n", name, help, name, type);
+}
+
+static void print_times(struct status_page_text *page, struct upstream_zone *zone)
+{
+    const struct upstream_shared *peer;
+
+    print_head(page, "upstream_response_duration_seconds", "histogram",
+               "Time from the selection of the server to the end of its response.");
+    for (int index = 0; (peer = next_peer(zone, &index)) != NULL;) {
+        struct latency latency = latency_of(peer);
+        struct buffer labels = {0};
+        struct status_page_text text = {.out = &labels};
+
+        print_labels(&text, peer);
+        if (page->error == 0)
+            page->error = text.error;
+        status_histogram_prometheus(page, "upstream_response_duration_seconds", buffer_str(&labels), &latency);
+        buffer_finish(&labels);
+    }
 }
 
 static bool has_peers(struct upstream_zone *zone)
@@ -90,6 +119,7 @@ void status_upstreams_prometheus(struct status_page_text *page, struct upstream_
             status_print(page, "\n");
         }
     }
+    print_times(page, zone);
     print_head(page, "upstream_state", "gauge", "State of the server: up, unavailable after failures "
                                                 "(fail_timeout), or unhealthy by health checks.");
     for (int index = 0; (peer = next_peer(zone, &index)) != NULL;) {
@@ -109,6 +139,7 @@ void status_upstreams_json(struct status_page_text *page, struct upstream_zone *
     status_print(page, ",\n  \"upstreams\": [");
     for (int index = 0; (peer = next_peer(zone, &index)) != NULL; comma = ",") {
         struct upstream_names names = upstream_read_names(peer);
+        struct latency latency = latency_of(peer);
 
         status_print(page, "%s\n    {\"upstream\": \"", comma);
         status_print_json(page, names.group);
@@ -119,6 +150,8 @@ void status_upstreams_json(struct status_page_text *page, struct upstream_zone *
             status_print(page, ", \"%s\": ", rows[i].name + sizeof("upstream_") - 1);
             print_metric_value(page, peer, &rows[i]);
         }
+        status_print(page, ", \"response_duration_seconds\": ");
+        status_histogram_json(page, &latency);
         status_print(page, "}");
     }
     status_print(page, "]");
@@ -133,6 +166,8 @@ void status_upstreams_html(struct status_page_text *page, struct upstream_zone *
     status_print(page, "<h2>Upstream servers</h2>\n<table>\n");
     for (int index = 0; (peer = next_peer(zone, &index)) != NULL;) {
         struct upstream_names names = upstream_read_names(peer);
+        struct latency latency = latency_of(peer);
+        unsigned long long p99_us = latency_quantile_us(&latency, 990);
 
         status_print(page, "<tr><td>");
         status_print_html(page, names.group);
@@ -144,6 +179,8 @@ void status_upstreams_html(struct status_page_text *page, struct upstream_zone *
             print_metric_value(page, peer, &rows[i]);
             status_print(page, "\n");
         }
+        status_print(page, "<tr><td>&emsp;99th percentile of that time<td>%llu.%06llu\n", p99_us / 1000000,
+                     p99_us % 1000000);
     }
     status_print(page, "</table>\n");
 }

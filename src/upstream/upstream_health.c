@@ -161,8 +161,11 @@ void upstream_peer_count_time(struct upstream_peer *peer, uint64_t header_us, ui
 {
     if (header_us != UINT64_MAX)
         update_average(&peer->state->header_us, header_us);
-    if (total_us != UINT64_MAX)
-        update_average(&peer->state->total_us, total_us);
+    if (total_us == UINT64_MAX)
+        return;
+    update_average(&peer->state->total_us, total_us);
+    (void)shared_add(&peer->state->latency.counts[latency_bucket(total_us)], 1);
+    (void)shared_add(&peer->state->latency.sum_us, total_us);
 }
 
 bool upstream_peer_acquire(struct upstream_peer *peer)

@@ -151,7 +151,7 @@ void upstream_wait_end(struct upstream_waiter *waiter);
 /* Records a failure or success of the peer for passive health checks. */
 void upstream_peer_failed(struct upstream_peer *peer);
 void upstream_peer_succeeded(struct upstream_peer *peer);
-/* Records response times for least_time; UINT64_MAX: unknown. */
+/* Records response times for least_time, and the total time for the status page; UINT64_MAX: unknown. */
 void upstream_peer_count_time(struct upstream_peer *peer, uint64_t header_us, uint64_t total_us);
 
 /*

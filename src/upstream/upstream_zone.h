@@ -5,6 +5,7 @@
 #ifndef UPSTREAM_UPSTREAM_ZONE_H
 #define UPSTREAM_UPSTREAM_ZONE_H
 
+#include "base/latency.h"
 #include "base/must_check.h"
 #include "base/str.h"
 #include "upstream/resolved_names.h"
@@ -37,6 +38,7 @@ struct upstream_shared {
     uint64_t retrying;                 /* nonzero: a retry is in progress */
     uint64_t recovered_ms;          /* time of recovery; 0: never failed */
     uint64_t header_us, total_us;   /* average response times; 0: none yet */
+    struct latency latency;         /* of complete responses */
     uint64_t checked;               /* enum upstream_checked */
     uint64_t contrary_checks;                     /* consecutive checks that contradict `checked` */
     uint64_t mode;                  /* enum upstream_mode */

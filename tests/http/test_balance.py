@@ -320,7 +320,12 @@ def test_status_page_shows_peer_states(environment):
         assert row['state'] == ('unhealthy' if name == 'two' else 'up')
         assert row['requests_total'] == seen.count(name) and row['failures_total'] == 0
         assert (row['header_seconds'] > 0) == (name != 'two')
+        assert row['response_duration_seconds']['count'] == row['response_duration_seconds']['buckets']['+Inf'] == seen.count(name)
+        assert (row['response_duration_seconds']['sum'] > 0) == (name != 'two')
     text = environment.get('/status?format=prometheus').body.decode().splitlines()
+    labels = f'upstream="backend",server="127.0.0.1:{one.port}"'
+    assert f'sluice_upstream_response_duration_seconds_bucket{{{labels},le="+Inf"}} {seen.count("one")}' in text
+    assert f'sluice_upstream_response_duration_seconds_count{{{labels}}} {seen.count("one")}' in text
     labels = f'upstream="backend",server="127.0.0.1:{two.port}"'
     assert f'sluice_upstream_state{{{labels},state="unhealthy"}} 1' in text
     assert f'sluice_upstream_requests_total{{{labels}}} 0' in text

@@ -357,6 +357,28 @@ START_TEST(least_time_is_chosen)
 }
 END_TEST
 
+/* Both workers count in one histogram; a head without its end, and an unknown time, do not count. */
+START_TEST(complete_responses_are_in_the_histogram)
+{
+    static const uint64_t times_us[] = {0, 1000, 1001, 60000001};
+    const struct latency *latency;
+
+    open_servers(BALANCE_ROUND_ROBIN, 2);
+    open_pools();
+    latency = &find(0, 1)->state->latency;
+    for (unsigned i = 0; i < 4; i++)
+        upstream_peer_count_time(find(i % WORKERS, 1), i ? times_us[i] : UINT64_MAX, times_us[i]);
+    upstream_peer_count_time(find(0, 1), 5000, UINT64_MAX);
+    ck_assert_uint_eq(latency_count(latency), 4);
+    ck_assert_uint_eq(latency->counts[0], 2);
+    ck_assert_uint_eq(latency->counts[1], 1);
+    ck_assert_uint_eq(latency->counts[LATENCY_BOUNDS], 1);
+    ck_assert_uint_eq(latency->sum_us, 60002002);
+    ck_assert_uint_eq(latency_count(&find(0, 2)->state->latency), 0);
+    close_pools();
+}
+END_TEST
+
 START_TEST(route_selects_its_server)
 {
     struct upstream_choice choice = {0};
@@ -409,7 +431,8 @@ int main(void)
         worker_with_a_clock_behind, all_workers_see_failures, pause_doubles_after_failed_retries,
         max_conns_counts_all_workers, least_connections_counts_all_workers, connections_of_a_dead_worker_are_released,
         peer_slots_are_shared_and_released, one_worker_leads, concurrent_requests_retry_one_by_one,
-        recovered_server_starts_slowly, least_time_is_chosen, route_selects_its_server, unused_targets_are_replaced,
+        recovered_server_starts_slowly, least_time_is_chosen, complete_responses_are_in_the_histogram,
+        route_selects_its_server, unused_targets_are_replaced,
     };
 
     return suite_run("shared", tests, COUNT(tests));
