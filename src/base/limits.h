@@ -313,7 +313,7 @@
 #define LIMIT_TOP_URL               2048            /* bytes of the URL */
 #define LIMIT_TOP_FETCH_MS          5000            /* time for one request */
 #define LIMIT_TOP_HEAD              16384           /* bytes of the response head */
-#define LIMIT_TOP_PAGE              (2 * 1024 * 1024) /* bytes of the page: a full table of upstream servers has 400 KiB */
+#define LIMIT_TOP_PAGE              (4 * 1024 * 1024) /* bytes of the page: full tables of upstream servers and of zones have 2 MiB */
 #define LIMIT_TOP_MEMORY            (8 * 1024 * 1024) /* arena of one response or sample */
 #define LIMIT_TOP_DEPTH             16              /* nesting of values that are ignored */
 #define LIMIT_TOP_KEY               64              /* bytes of a key; longer ones are ignored */

@@ -66,17 +66,17 @@ static void print_connections(struct printer *printer, const uint64_t *connectio
 }
 
 /* A quantile in the last bucket has no upper bound: null. */
-static void print_latency(struct printer *printer, const struct top_rates *rates)
+static void print_latency(struct printer *printer, bool has_latency, const struct top_quantile *quantiles)
 {
-    print(printer, ",\n  \"latency_seconds\": %s", rates->has_latency ? "{" : "null");
-    for (unsigned i = 0; i < TOP_QUANTILES && rates->has_latency; i++) {
+    print(printer, "\"latency_seconds\": %s", has_latency ? "{" : "null");
+    for (unsigned i = 0; i < TOP_QUANTILES && has_latency; i++) {
         print(printer, "%s\"%s\": ", i ? ", " : "", top_quantile_names[i]);
-        if (rates->quantiles[i].beyond)
+        if (quantiles[i].beyond)
             print(printer, "null");
         else
-            print(printer, "%.6f", rates->quantiles[i].seconds);
+            print(printer, "%.6f", quantiles[i].seconds);
     }
-    print(printer, rates->has_latency ? "}" : "");
+    print(printer, has_latency ? "}" : "");
 }
 
 static void print_paths(struct printer *printer, const struct top_rates *rates)
@@ -119,6 +119,22 @@ static void print_upstreams(struct printer *printer, const struct top_rates *rat
     print(printer, rates->upstream_count ? "\n  ]" : "]");
 }
 
+static void print_locations(struct printer *printer, const struct top_rates *rates)
+{
+    print(printer, ",\n  \"locations\": [");
+    for (unsigned i = 0; i < rates->location_count; i++) {
+        const struct top_location_rate *rate = &rates->locations[i];
+
+        print(printer, "%s\n    {", i ? "," : "");
+        print_text(printer, "zone", rate->location->zone);
+        print(printer, ", \"requests_per_second\": %.3f, \"failures_per_second\": %.3f, \"active\": %.3f, ",
+              rate->requests, rate->failures, rate->active);
+        print_latency(printer, rate->has_latency, rate->quantiles);
+        print(printer, "}");
+    }
+    print(printer, rates->location_count ? "\n  ]" : "]");
+}
+
 int top_json_print(const struct top_rates *rates, const struct top_sample *now, struct buffer *out)
 {
     struct printer printer = {.out = out};
@@ -138,7 +154,9 @@ int top_json_print(const struct top_rates *rates, const struct top_sample *now, 
     print_rates(&printer, "tls_handshakes_per_second", top_handshake_names, rates->handshakes);
     print_rate(&printer, "bytes_per_second", rates->bytes);
     print_paths(&printer, rates);
-    print_latency(&printer, rates);
+    print(&printer, ",\n  ");
+    print_latency(&printer, rates->has_latency, rates->quantiles);
+    print_locations(&printer, rates);
     print_upstreams(&printer, rates);
     print(&printer, "\n}\n");
     return printer.error;

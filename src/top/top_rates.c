@@ -58,32 +58,38 @@ static void compare_paths(const struct pair *pair, struct top_rates *rates)
         rates->paths[i].share = rates->paths[i].bytes / rates->bytes;
 }
 
-static uint64_t count_within(const struct top_sample *sample, uint64_t bound_us)
+static uint64_t count_within(const struct top_histogram *histogram, uint64_t bound_us)
 {
-    for (unsigned i = 0; i < sample->bucket_count; i++) {
-        if (sample->buckets[i].bound_us == bound_us)
-            return sample->buckets[i].count;
+    for (unsigned i = 0; i < histogram->count; i++) {
+        if (histogram->buckets[i].bound_us == bound_us)
+            return histogram->buckets[i].count;
     }
     return 0;
 }
 
-/* The requests of the interval that took at most the bound of bucket `i`. */
-static uint64_t count_between(const struct pair *pair, unsigned i)
-{
-    const struct top_bucket *bucket = &pair->now->buckets[i];
+/* A histogram in both samples. */
+struct histogram_pair {
+    const struct pair *pair;
+    const struct top_histogram *before, *now;
+};
 
-    return difference(pair, count_within(pair->before, bucket->bound_us), bucket->count);
+/* The requests of the interval that took at most the bound of bucket `i`. */
+static uint64_t count_between(const struct histogram_pair *both, unsigned i)
+{
+    const struct top_bucket *bucket = &both->now->buckets[i];
+
+    return difference(both->pair, count_within(both->before, bucket->bound_us), bucket->count);
 }
 
 /* Interpolates in the bucket that holds the quantile. `total` is not 0. */
-static struct top_quantile quantile_of(const struct pair *pair, double share, uint64_t total)
+static struct top_quantile quantile_of(const struct histogram_pair *both, double share, uint64_t total)
 {
-    const struct top_bucket *buckets = pair->now->buckets;
+    const struct top_bucket *buckets = both->now->buckets;
     double rank = share * (double)total;
     double below = 0, start = 0;
 
-    for (unsigned i = 0; i < pair->now->bucket_count && buckets[i].bound_us < UINT64_MAX; i++) {
-        double within = (double)count_between(pair, i);
+    for (unsigned i = 0; i < both->now->count && buckets[i].bound_us < UINT64_MAX; i++) {
+        double within = (double)count_between(both, i);
         double end = (double)buckets[i].bound_us / 1e6;
 
         if (within >= rank && within > below)
@@ -94,14 +100,16 @@ static struct top_quantile quantile_of(const struct pair *pair, double share, ui
     return (struct top_quantile){.seconds = start, .beyond = true};
 }
 
-static void compare_latency(const struct pair *pair, struct top_rates *rates)
+/* Returns false if no request ended. */
+static bool compare_latency(const struct pair *pair, const struct top_histogram *before,
+                            const struct top_histogram *now, struct top_quantile out[TOP_QUANTILES])
 {
-    unsigned count = pair->now->bucket_count;
-    uint64_t total = count > 0 ? count_between(pair, count - 1) : 0;
+    const struct histogram_pair both = {pair, before, now};
+    uint64_t total = now->count > 0 ? count_between(&both, now->count - 1) : 0;
 
-    rates->has_latency = total > 0;
     for (unsigned i = 0; i < TOP_QUANTILES && total > 0; i++)
-        rates->quantiles[i] = quantile_of(pair, quantile_shares[i], total);
+        out[i] = quantile_of(&both, quantile_shares[i], total);
+    return total > 0;
 }
 
 static bool is_same(const struct top_upstream *a, const struct top_upstream *b)
@@ -144,6 +152,41 @@ static int compare_upstreams(const struct pair *pair, struct top_sample *now, st
     return 0;
 }
 
+/* NULL: it is new. Names are unique; most are at the same position. */
+static const struct top_location *location_before(const struct top_sample *before, struct str zone, unsigned at)
+{
+    if (at < before->location_count && str_equal(before->locations[at].zone, zone))
+        return &before->locations[at];
+    for (unsigned i = 0; i < before->location_count; i++) {
+        if (str_equal(before->locations[i].zone, zone))
+            return &before->locations[i];
+    }
+    return NULL;
+}
+
+static int compare_locations(const struct pair *pair, struct top_sample *now, struct top_rates *rates)
+{
+    static const struct top_location none;
+
+    rates->locations = arena_zalloc(&now->arena, now->location_count, sizeof(*rates->locations));
+    if (!rates->locations && now->location_count > 0)
+        return -ENOMEM;
+    rates->location_count = now->location_count;
+    for (unsigned i = 0; i < now->location_count; i++) {
+        const struct top_location *location = &now->locations[i];
+        const struct top_location *earlier = location_before(pair->before, location->zone, i);
+        struct top_location_rate *out = &rates->locations[i];
+
+        earlier = earlier ? earlier : &none;
+        out->location = location;
+        out->requests = rate(pair, earlier->requests, location->requests);
+        out->failures = rate(pair, earlier->responses[5], location->responses[5]);
+        out->active = rate(pair, earlier->latency.sum_us, location->latency.sum_us) / 1e6;
+        out->has_latency = compare_latency(pair, &earlier->latency, &location->latency, out->quantiles);
+    }
+    return 0;
+}
+
 int top_rates_compute(const struct top_sample *before, struct top_sample *now, struct top_rates *out_rates)
 {
     uint64_t us = u64_sub_sat(now->read_us, before->read_us);
@@ -151,6 +194,8 @@ int top_rates_compute(const struct top_sample *before, struct top_sample *now, s
     struct top_rates rates = {.seconds = pair.seconds, .restarted = pair.restarted};
     int error = compare_upstreams(&pair, now, &rates);
 
+    if (error == 0)
+        error = compare_locations(&pair, now, &rates);
     if (error < 0)
         return error;
     rates.accepted = rate(&pair, before->accepted, now->accepted);
@@ -158,7 +203,7 @@ int top_rates_compute(const struct top_sample *before, struct top_sample *now, s
     rates_of(&pair, before->responses, now->responses, TOP_CLASSES, rates.responses);
     rates_of(&pair, before->handshakes, now->handshakes, TOP_HANDSHAKES, rates.handshakes);
     compare_paths(&pair, &rates);
-    compare_latency(&pair, &rates);
+    rates.has_latency = compare_latency(&pair, &before->latency, &now->latency, rates.quantiles);
     *out_rates = rates;
     return 0;
 }

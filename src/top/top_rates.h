@@ -6,7 +6,7 @@
 
 #include "top/top_sample.h"
 
-enum { TOP_QUANTILES = 3 };
+enum { TOP_P50, TOP_P90, TOP_P99, TOP_QUANTILES };
 extern const char *const top_quantile_names[TOP_QUANTILES];
 
 struct top_path_rate {
@@ -25,6 +25,14 @@ struct top_upstream_rate {
     double requests, failures;      /* per second */
 };
 
+struct top_location_rate {
+    const struct top_location *location; /* of the later sample */
+    double requests, failures;      /* per second; failures: status 5xx */
+    double active;                  /* requests in progress on average: their times per second */
+    bool has_latency;               /* requests ended between the samples */
+    struct top_quantile quantiles[TOP_QUANTILES];
+};
+
 /* Texts belong to the later sample. */
 struct top_rates {
     double seconds;                 /* between the samples */
@@ -38,11 +46,13 @@ struct top_rates {
     struct top_quantile quantiles[TOP_QUANTILES];
     struct top_upstream_rate *upstreams;
     unsigned upstream_count;
+    struct top_location_rate *locations;
+    unsigned location_count;
 };
 
 /*
- * Compares `now` with the earlier sample `before`. A counter that decreased has begun again at 0. The list of
- * upstream servers is in the arena of `now`. Returns 0 or -ENOMEM.
+ * Compares `now` with the earlier sample `before`. A counter that decreased has begun again at 0. The lists of
+ * upstream servers and of locations are in the arena of `now`. Returns 0 or -ENOMEM.
  */
 MUST_CHECK int top_rates_compute(const struct top_sample *before, struct top_sample *now, struct top_rates *out_rates);
 

@@ -143,9 +143,9 @@ static int read_paths(struct top_reader *reader, const struct field *field, void
 
 static int read_bucket(struct top_reader *reader, struct str key, void *argument)
 {
-    struct top_sample *sample = reader->owner;
+    struct top_histogram *histogram = argument;
     struct top_bucket bucket = {.bound_us = UINT64_MAX};
-    const struct top_bucket *last = sample->bucket_count > 0 ? &sample->buckets[sample->bucket_count - 1] : NULL;
+    const struct top_bucket *last = histogram->count > 0 ? &histogram->buckets[histogram->count - 1] : NULL;
     int error = top_read_number(reader, &bucket.count);
 
     if (error == 0 && !str_equal(key, STR("+Inf")))
@@ -154,20 +154,24 @@ static int read_bucket(struct top_reader *reader, struct str key, void *argument
         return error;
     if (last && (bucket.bound_us <= last->bound_us || bucket.count < last->count))
         return -EBADMSG;
-    if (sample->bucket_count == LIMIT_TOP_BUCKETS)
+    if (histogram->count == LIMIT_TOP_BUCKETS)
         return -E2BIG;
-    sample->buckets[sample->bucket_count++] = bucket;
+    histogram->buckets[histogram->count++] = bucket;
     return 0;
 }
 
 static int read_histogram_member(struct top_reader *reader, struct str key, void *argument)
 {
-    return str_equal(key, STR("buckets")) ? top_read_object(reader, read_bucket, NULL) : top_read_ignored(reader);
+    struct top_histogram *histogram = argument;
+
+    if (str_equal(key, STR("buckets")))
+        return top_read_object(reader, read_bucket, histogram);
+    return str_equal(key, STR("sum")) ? top_read_seconds(reader, &histogram->sum_us) : top_read_ignored(reader);
 }
 
 static int read_histogram(struct top_reader *reader, const struct field *field, void *into)
 {
-    return top_read_object(reader, read_histogram_member, NULL);
+    return top_read_object(reader, read_histogram_member, field_at(field, into));
 }
 
 static const struct field upstream_fields[] = {
@@ -182,21 +186,21 @@ static const struct field upstream_fields[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static int upstreams_grow(struct top_sample *sample)
+/* Returns `items` with room for one more, in the arena. NULL: out of memory. */
+static void *list_reserve(struct arena *arena, void *items, unsigned count, unsigned *capacity, size_t size)
 {
-    unsigned capacity = sample->upstream_capacity ? 2 * sample->upstream_capacity : 16;
-    struct top_upstream *grown;
+    unsigned room = *capacity ? 2 * *capacity : 16;
+    void *grown;
 
-    if (sample->upstream_count >= LIMIT_UPSTREAM_PEERS)
-        return -E2BIG;
-    grown = arena_zalloc(&sample->arena, capacity, sizeof(*grown));
+    if (count < *capacity)
+        return items;
+    grown = arena_zalloc(arena, room, size);
     if (!grown)
-        return -ENOMEM;
-    if (sample->upstream_count > 0)
-        memcpy(grown, sample->upstreams, sample->upstream_count * sizeof(*grown));
-    sample->upstreams = grown;
-    sample->upstream_capacity = capacity;
-    return 0;
+        return NULL;
+    if (count > 0)
+        memcpy(grown, items, count * size);
+    *capacity = room;
+    return grown;
 }
 
 static int read_upstream_member(struct top_reader *reader, struct str key, void *argument)
@@ -207,16 +211,54 @@ static int read_upstream_member(struct top_reader *reader, struct str key, void 
 static int read_upstream(struct top_reader *reader, struct str key, void *argument)
 {
     struct top_sample *sample = reader->owner;
-    int error = sample->upstream_count == sample->upstream_capacity ? upstreams_grow(sample) : 0;
+    void *items;
 
-    if (error < 0)
-        return error;
+    if (sample->upstream_count >= LIMIT_UPSTREAM_PEERS)
+        return -E2BIG;
+    items = list_reserve(&sample->arena, sample->upstreams, sample->upstream_count, &sample->upstream_capacity,
+                         sizeof(*sample->upstreams));
+    if (!items)
+        return -ENOMEM;
+    sample->upstreams = items;
     return top_read_object(reader, read_upstream_member, &sample->upstreams[sample->upstream_count++]);
 }
 
 static int read_upstreams(struct top_reader *reader, const struct field *field, void *into)
 {
     return top_read_list(reader, read_upstream, NULL);
+}
+
+static const struct field location_fields[] = {
+    {"zone", read_text, offsetof(struct top_location, zone), NULL},
+    {"requests_total", read_number, offsetof(struct top_location, requests), NULL},
+    {"responses_total", read_numbers, offsetof(struct top_location, responses), top_class_names},
+    {"request_duration_seconds", read_histogram, offsetof(struct top_location, latency), NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static int read_location_member(struct top_reader *reader, struct str key, void *argument)
+{
+    return read_fields(reader, location_fields, key, argument);
+}
+
+static int read_location(struct top_reader *reader, struct str key, void *argument)
+{
+    struct top_sample *sample = reader->owner;
+    void *items;
+
+    if (sample->location_count >= LIMIT_STATUS_ZONES)
+        return -E2BIG;
+    items = list_reserve(&sample->arena, sample->locations, sample->location_count, &sample->location_capacity,
+                         sizeof(*sample->locations));
+    if (!items)
+        return -ENOMEM;
+    sample->locations = items;
+    return top_read_object(reader, read_location_member, &sample->locations[sample->location_count++]);
+}
+
+static int read_locations(struct top_reader *reader, const struct field *field, void *into)
+{
+    return top_read_list(reader, read_location, NULL);
 }
 
 #define AT(field) offsetof(struct top_sample, field)
@@ -231,11 +273,12 @@ static const struct field metrics[] = {
     {"connections_accepted_total", read_number, AT(accepted), NULL},
     {"requests_total", read_number, AT(requests), NULL},
     {"responses_total", read_numbers, AT(responses), top_class_names},
-    {"request_duration_seconds", read_histogram, 0, NULL},
+    {"request_duration_seconds", read_histogram, AT(latency), NULL},
     {"sent_bytes_total", read_paths, offsetof(struct top_path, bytes), NULL},
     {"transfers_total", read_paths, offsetof(struct top_path, transfers), NULL},
     {"tls_handshakes_total", read_numbers, AT(handshakes), top_handshake_names},
     {"upstreams", read_upstreams, 0, NULL},
+    {"location_zones", read_locations, 0, NULL},
     {NULL, NULL, 0, NULL},
 };
 

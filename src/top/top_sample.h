@@ -29,6 +29,21 @@ struct top_bucket {
     uint64_t count;
 };
 
+/* Buckets with increasing bounds and counts. */
+struct top_histogram {
+    struct top_bucket buckets[LIMIT_TOP_BUCKETS];
+    unsigned count;
+    uint64_t sum_us;                /* of all times */
+};
+
+/* A zone of locations (`status_zone`). */
+struct top_location {
+    struct str zone;
+    uint64_t requests;
+    uint64_t responses[TOP_CLASSES];
+    struct top_histogram latency;
+};
+
 struct top_upstream {
     struct str group, server, state;
     uint64_t requests, failures, active;
@@ -47,10 +62,11 @@ struct top_sample {
     uint64_t handshakes[TOP_HANDSHAKES];
     struct top_path paths[LIMIT_TOP_PATHS];
     unsigned path_count;
-    struct top_bucket buckets[LIMIT_TOP_BUCKETS]; /* with increasing bounds and counts */
-    unsigned bucket_count;
+    struct top_histogram latency;
     struct top_upstream *upstreams;
     unsigned upstream_count, upstream_capacity;
+    struct top_location *locations;
+    unsigned location_count, location_capacity;
 };
 
 /*

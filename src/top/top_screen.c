@@ -59,23 +59,15 @@ static void add_handshakes(struct top_screen *screen, const struct top_rates *ra
                    top_count(results[TOP_FAILED]).text);
 }
 
-static struct top_text quantile_text(const struct top_quantile *quantile)
-{
-    struct top_text bound = top_duration(quantile->seconds), out;
-
-    snprintf(out.text, sizeof(out.text), "%s%.12s", quantile->beyond ? "> " : "", bound.text);
-    return out;
-}
-
 static void add_latency(struct top_screen *screen, const struct top_rates *rates)
 {
     if (!rates->has_latency)
         top_screen_add(screen, TOP_NORMAL, "Latency             -");
     else
         top_screen_add(screen, TOP_NORMAL, "Latency %s %9s     %s %s  %s %s", top_quantile_names[0],
-                       quantile_text(&rates->quantiles[0]).text, top_quantile_names[1],
-                       quantile_text(&rates->quantiles[1]).text, top_quantile_names[2],
-                       quantile_text(&rates->quantiles[2]).text);
+                       top_quantile_text(&rates->quantiles[0]).text, top_quantile_names[1],
+                       top_quantile_text(&rates->quantiles[1]).text, top_quantile_names[2],
+                       top_quantile_text(&rates->quantiles[2]).text);
 }
 
 static void add_help(struct top_screen *screen)
@@ -86,6 +78,8 @@ static void add_help(struct top_screen *screen)
         "left arrow       sort the tables by the previous column",
         "h, ?             this text; any key ends it",
         "",
+        "Locations: zones of status_zone. ACTIVE: average number of requests in progress,",
+        "the sum of their times per second; time sorts by P99.",
         "Values are those of the last interval. Send path: $tls_path in the access log.",
         "ktls-...: encrypted by the kernel; user, openssl: encrypted in user space;",
         "-sendfile, -splice, -mapped: sent without a copy in user space.",

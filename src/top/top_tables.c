@@ -1,16 +1,18 @@
 /*
- * The sorted tables of the live view: transmission paths and upstream servers.
+ * The sorted tables of the live view: transmission paths, locations and upstream servers.
  */
 #include "top/top_tables.h"
 
-#include "top/top_text.h"
-
+#include <stdio.h>
 #include <stdlib.h>
 
 #define NAME_WIDTH_LEAST 16
 #define NAME_WIDTH_MOST  63
 #define UPSTREAM_ROW     "%-*s%-*s %-9s %7s %7s %6s %8s"
 #define OTHER_COLUMNS    42 /* of the table of upstream servers, without the two names */
+
+#define LOCATION_ROW     "%-*s %8s %8s %8s %10s"
+#define LOCATION_COLUMNS 39 /* of the table of locations, without the name */
 
 const char *top_sort_name(enum top_sort sort)
 {
@@ -70,6 +72,33 @@ static int compare_upstreams(const void *a, const void *b, void *sort)
     return order ? order : by_name(one->upstream->server, other->upstream->server);
 }
 
+static double location_value(const struct top_location_rate *rate, enum top_sort sort)
+{
+    switch (sort) {
+    case TOP_BY_REQUESTS:
+        return rate->requests;
+    case TOP_BY_FAILURES:
+        return rate->failures;
+    case TOP_BY_ACTIVE:
+        return rate->active;
+    case TOP_BY_TIME:
+        return rate->has_latency ? rate->quantiles[TOP_P99].seconds + rate->quantiles[TOP_P99].beyond : -1;
+    case TOP_BY_NAME:
+    case TOP_SORTS:
+        break;
+    }
+    return 0;
+}
+
+static int compare_locations(const void *a, const void *b, void *sort)
+{
+    const struct top_location_rate *one = a, *other = b;
+    enum top_sort by = *(const enum top_sort *)sort;
+    int order = descending(location_value(one, by), location_value(other, by));
+
+    return order ? order : by_name(one->location->zone, other->location->zone);
+}
+
 static unsigned rows_left(const struct top_screen *screen)
 {
     return screen->rows - screen->used;
@@ -122,33 +151,85 @@ static void add_upstream(struct top_screen *screen, const struct top_upstream_ra
                    top_count((double)upstream->active).text, top_duration((double)upstream->answer_us / 1e6).text);
 }
 
+struct top_text top_quantile_text(const struct top_quantile *quantile)
+{
+    struct top_text bound = top_duration(quantile->seconds), out;
+
+    snprintf(out.text, sizeof(out.text), "%s%.12s", quantile->beyond ? "> " : "", bound.text);
+    return out;
+}
+
+/* Appends rows while there is room; the last one states how many are left out. */
+static void add_rows(struct top_screen *screen, const struct top_rates *rates, unsigned count,
+                     void (*add)(struct top_screen *screen, const struct top_rates *rates, unsigned i))
+{
+    unsigned rows = rows_left(screen);
+
+    for (unsigned i = 0; i < count && i < rows; i++) {
+        if (i + 1 == rows && i + 1 < count)
+            top_screen_add(screen, TOP_NORMAL, "and %u more", count - i);
+        else
+            add(screen, rates, i);
+    }
+}
+
+static void add_upstream_row(struct top_screen *screen, const struct top_rates *rates, unsigned i)
+{
+    add_upstream(screen, &rates->upstreams[i]);
+}
+
 static void add_upstreams(struct top_screen *screen, const struct top_rates *rates, enum top_sort sort)
 {
     int width = (int)name_width(screen);
-    unsigned rows;
 
     top_screen_add(screen, TOP_NORMAL, "%s", "");
     top_screen_add(screen, TOP_HEADING, UPSTREAM_ROW, width, "UPSTREAM", width, "SERVER", "STATE", "REQ/S", "FAIL/S",
                    "ACTIVE", "TIME");
     qsort_r(rates->upstreams, rates->upstream_count, sizeof(rates->upstreams[0]), compare_upstreams, &sort);
-    rows = rows_left(screen);
-    for (unsigned i = 0; i < rates->upstream_count && i < rows; i++) {
-        if (i + 1 == rows && i + 1 < rates->upstream_count)
-            top_screen_add(screen, TOP_NORMAL, "and %u more", rates->upstream_count - i);
-        else
-            add_upstream(screen, &rates->upstreams[i]);
-    }
+    add_rows(screen, rates, rates->upstream_count, add_upstream_row);
+}
+
+static int location_width(const struct top_screen *screen)
+{
+    unsigned width = screen->columns > LOCATION_COLUMNS ? screen->columns - LOCATION_COLUMNS : 0;
+
+    return width < NAME_WIDTH_LEAST ? NAME_WIDTH_LEAST : width > NAME_WIDTH_MOST ? NAME_WIDTH_MOST : (int)width;
+}
+
+static void add_location_row(struct top_screen *screen, const struct top_rates *rates, unsigned i)
+{
+    const struct top_location_rate *rate = &rates->locations[i];
+    int width = location_width(screen);
+    char zone[NAME_WIDTH_MOST + 1];
+
+    top_escape(str_or_empty(rate->location->zone), zone, (size_t)width + 1);
+    top_screen_add(screen, TOP_NORMAL, LOCATION_ROW, width, zone, top_count(rate->requests).text,
+                   top_count(rate->failures).text, top_count(rate->active).text,
+                   rate->has_latency ? top_quantile_text(&rate->quantiles[TOP_P99]).text : "-");
+}
+
+static void add_locations(struct top_screen *screen, const struct top_rates *rates, enum top_sort sort)
+{
+    top_screen_add(screen, TOP_NORMAL, "%s", "");
+    top_screen_add(screen, TOP_HEADING, LOCATION_ROW, location_width(screen), "LOCATION", "REQ/S", "5XX/S", "ACTIVE",
+                   "P99");
+    qsort_r(rates->locations, rates->location_count, sizeof(rates->locations[0]), compare_locations, &sort);
+    add_rows(screen, rates, rates->location_count, add_location_row);
 }
 
 void top_tables_add(struct top_screen *screen, const struct top_sample *now, const struct top_rates *rates,
                     enum top_sort sort)
 {
     unsigned rows = screen->rows;
+    unsigned lists = (rates->upstream_count > 0) + (rates->location_count > 0);
+    unsigned reserved = rows_left(screen) > 6 ? rows_left(screen) / 3 + 1 : 0;
 
-    /* The table of upstream servers gets at least a third of the rows. */
-    if (rates->upstream_count > 0 && rows_left(screen) > 6)
-        screen->rows -= rows_left(screen) / 3 + 1;
+    /* The tables of locations and of upstream servers get at least a third of the rows each. */
+    screen->rows -= lists * reserved < rows_left(screen) ? lists * reserved : 0;
     add_paths(screen, now, rates, sort);
+    screen->rows = rows - (rates->upstream_count > 0 && screen->used + reserved < rows ? reserved : 0);
+    if (rates->location_count > 0)
+        add_locations(screen, rates, sort);
     screen->rows = rows;
     if (rates->upstream_count > 0)
         add_upstreams(screen, rates, sort);

@@ -6,11 +6,14 @@
 
 #include "top/top_lines.h"
 #include "top/top_rates.h"
+#include "top/top_text.h"
 
 enum top_sort { TOP_BY_REQUESTS, TOP_BY_FAILURES, TOP_BY_ACTIVE, TOP_BY_TIME, TOP_BY_NAME, TOP_SORTS };
 
 /* Appends the tables, each with a part of the rows that are left. */
 void top_tables_add(struct top_screen *screen, const struct top_sample *now, const struct top_rates *rates, enum top_sort sort);
+/* A quantile; "> " precedes the bound of one in the last bucket. */
+struct top_text top_quantile_text(const struct top_quantile *quantile);
 /* The name of a column. */
 const char *top_sort_name(enum top_sort sort);
 

@@ -33,7 +33,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 
     HOLDS(top_sample_parse(STR("{\"requests_total\": 0}"), &empty) == 0);
     if (top_sample_parse(str_of((const char *)bytes, size), &sample) == 0) {
-        HOLDS(sample.path_count <= LIMIT_TOP_PATHS && sample.bucket_count <= LIMIT_TOP_BUCKETS);
+        HOLDS(sample.path_count <= LIMIT_TOP_PATHS && sample.latency.count <= LIMIT_TOP_BUCKETS);
+        HOLDS(sample.location_count <= LIMIT_STATUS_ZONES);
         HOLDS(sample.upstream_count <= LIMIT_UPSTREAM_PEERS && sample.version.length <= LIMIT_TOP_NAME);
         sample.read_us = 1000000;
         check_rates(&empty, &sample);

@@ -62,7 +62,7 @@ def watched(start, site, certificate):
     block = {'listen': [f'127.0.0.1:{ports[0]}', f'127.0.0.1:{ports[1]} ssl'], 'root': site, 'keepalive_requests': 1000000,
              'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1],
              'location': {'= /status': {'status': 'on'}, '/app/': {'proxy_pass': 'http://app'}, '= /missing': {'return': '404'}}}
-    http = {'upstream': {'app': {'server': [f'127.0.0.1:{upstream.port}', {'address': f'127.0.0.1:{server_kit.free_port()}', 'backup': True}]}}}
+    http = {'status_zone': True, 'upstream': {'app': {'server': [f'127.0.0.1:{upstream.port}', {'address': f'127.0.0.1:{server_kit.free_port()}', 'backup': True}]}}}
     server = start(servers=[block], http=http, wait=False)
     server.plain, server.port = ports
     server.start(ports)
@@ -92,6 +92,11 @@ def test_sample_under_load(watched):
     assert 0 <= latency['p50'] <= latency['p90'] <= latency['p99']
     first, second = found['upstreams']
     assert first['upstream'] == second['upstream'] == 'app' and first['state'] == 'up' and first['requests_per_second'] > 1
+    locations = {location['zone']: location for location in found['locations']}
+    app, missing, idle = (locations[f'127.0.0.1:{watched.plain} {name}'] for name in ('/app/', '= /missing', '= /status'))
+    assert app['requests_per_second'] > 1 and app['failures_per_second'] == 0 and 0 <= app['active'] < 5
+    assert 0 <= app['latency_seconds']['p50'] <= app['latency_seconds']['p99']
+    assert missing['requests_per_second'] > 1 and 0 < idle['requests_per_second'] <= 1
     assert second['requests_per_second'] == second['active'] == 0 and first['answer_seconds'] > 0
 
 
@@ -263,6 +268,8 @@ def test_view_under_load(watched, view):
     assert any(re.match(r'(user|openssl|ktls-\S+) +[\d.]+ [KMG]iB +[1-9][\d.]*% ', row) for row in rows[heading + 1:])
     heading = next(number for number, row in enumerate(rows) if row.startswith('UPSTREAM'))
     assert re.match(r'app +127\.0\.0\.1:\d+ +up +[1-9]', rows[heading + 1]) and re.match(r'app .* up +0 +0 +0 ', rows[heading + 2])
+    heading = next(number for number, row in enumerate(rows) if row.startswith('LOCATION'))
+    assert re.match(r'127\.0\.0\.1:\d+ \S.* +[1-9][\d.]*k? +0 +[\d.]+ +[\d.]+ [mu]?s$', rows[heading + 1])
     assert rows[23] == 'q quit   s sort: requests   h help' and all(len(row) <= 80 for row in rows)
     shown.press('q')
     assert shown.wait_for_exit() == 0 and '\x1b[?1049l' in shown.text, 'the former screen of the terminal returns'

@@ -30,7 +30,7 @@ START_TEST(an_idle_server)
     compare("{\"requests_total\": 1}", "{\"requests_total\": 1}",
             HEAD("", "0", "false") "  \"requests_per_second\": 0.000,\n" MIDDLE
                                    "  \"bytes_per_second\": 0.000,\n  \"paths\": [],\n  \"latency_seconds\": null,\n"
-                                   "  \"upstreams\": []\n}\n");
+                                   "  \"locations\": [],\n  \"upstreams\": []\n}\n");
 }
 END_TEST
 
@@ -41,6 +41,8 @@ START_TEST(a_restarted_server)
             "{\"requests_total\": 4, \"start_time_seconds\": 5, \"build_info\": {\"version\": \"\\e[2J\\\"\"}, "
             "\"sent_bytes_total\": {\"a\\n\": 3, \"b\": 1}, \"transfers_total\": {\"b\": 2}, "
             "\"request_duration_seconds\": {\"buckets\": {\"0.5\": 3, \"+Inf\": 4}}, "
+            "\"location_zones\": [{\"zone\": \"a\\\"b\", \"requests_total\": 3, \"responses_total\": {\"5xx\": 1}, "
+            "\"request_duration_seconds\": {\"buckets\": {\"0.1\": 2, \"+Inf\": 4}, \"sum\": 0.5}}, {}], "
             "\"upstreams\": [{\"upstream\": \"\\x00\", \"server\": \"s\", \"state\": \"up\", \"active\": 6, "
             "\"answer_seconds\": 0.25}]}",
             HEAD("\\u001B[2J\\\"", "5", "true") "  \"requests_per_second\": 4.000,\n" MIDDLE
@@ -49,7 +51,12 @@ START_TEST(a_restarted_server)
             "\"responses_per_second\": 0.000},\n"
             "    {\"path\": \"b\", \"bytes_per_second\": 1.000, \"share\": 0.250000, "
             "\"responses_per_second\": 2.000}\n  ],\n"
-            "  \"latency_seconds\": {\"p50\": 0.333333, \"p90\": null, \"p99\": null},\n  \"upstreams\": [\n"
+            "  \"latency_seconds\": {\"p50\": 0.333333, \"p90\": null, \"p99\": null},\n"
+            "  \"locations\": [\n"
+            "    {\"zone\": \"a\\\"b\", \"requests_per_second\": 3.000, \"failures_per_second\": 1.000, "
+            "\"active\": 0.500, \"latency_seconds\": {\"p50\": 0.100000, \"p90\": null, \"p99\": null}},\n"
+            "    {\"zone\": \"\", \"requests_per_second\": 0.000, \"failures_per_second\": 0.000, "
+            "\"active\": 0.000, \"latency_seconds\": null}\n  ],\n  \"upstreams\": [\n"
             "    {\"upstream\": \"\\u0000\", \"server\": \"s\", \"state\": \"up\", "
             "\"requests_per_second\": 0.000, \"failures_per_second\": 0.000, \"active\": 6, "
             "\"header_seconds\": 0.000000, \"answer_seconds\": 0.250000}\n"

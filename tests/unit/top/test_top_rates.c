@@ -125,6 +125,39 @@ END_TEST
     ", \"failures_total\": " #failures "}"
 #define UPSTREAMS(...) "{\"requests_total\": 1, \"upstreams\": [" __VA_ARGS__ "]}"
 
+#define ZONE(zone, requests, failures, fast, all, sum) \
+    "{\"zone\": \"" zone "\", \"requests_total\": " #requests ", \"responses_total\": {\"5xx\": " #failures \
+    "}, \"request_duration_seconds\": {\"buckets\": {\"0.1\": " #fast ", \"+Inf\": " #all "}, \"sum\": " #sum "}}"
+#define ZONES(...) "{\"requests_total\": 1, \"location_zones\": [" __VA_ARGS__ "]}"
+
+/* The order changes, one goes, one comes, one begins again at 0. */
+START_TEST(locations_are_found_by_name)
+{
+    struct samples s;
+
+    samples_compare(&s,
+                    ZONES(ZONE("a", 10, 1, 10, 10, 1) "," ZONE("gone", 9, 9, 9, 9, 9) ","
+                          ZONE("again", 50, 5, 50, 50, 5)),
+                    ZONES(ZONE("again", 4, 2, 3, 4, 0.5) "," ZONE("a", 30, 1, 30, 30, 5) "," ZONE("new", 2, 0, 0, 2, 8)
+                          ",{\"zone\": \"idle\"}"), 2000000);
+    ck_assert_uint_eq(s.rates.location_count, 4);
+    NEAR(s.rates.locations[0].requests, 2);
+    NEAR(s.rates.locations[0].failures, 1);
+    NEAR(s.rates.locations[0].active, 0.25);
+    ck_assert(s.rates.locations[0].quantiles[TOP_P99].beyond);
+    NEAR(s.rates.locations[1].requests, 10);
+    NEAR(s.rates.locations[1].failures, 0);
+    NEAR(s.rates.locations[1].active, 2);
+    NEAR(s.rates.locations[1].quantiles[TOP_P50].seconds, 0.05);
+    NEAR(s.rates.locations[1].quantiles[TOP_P99].seconds, 0.099);
+    NEAR(s.rates.locations[2].requests, 1);
+    NEAR(s.rates.locations[2].active, 4);
+    ck_assert(!s.rates.locations[3].has_latency);
+    NEAR(s.rates.locations[3].requests, 0);
+    samples_finish(&s);
+}
+END_TEST
+
 /* The order changes, one server goes, one comes; two have the same name. */
 START_TEST(upstream_servers_are_found_by_name)
 {
@@ -151,7 +184,7 @@ int main(void)
 {
     const TTest *const tests[] = {values_per_second, a_restart_resets_the_counters,
                                          a_counter_that_decreased_has_begun_again, extreme_values, quantiles,
-                                         upstream_servers_are_found_by_name, NULL};
+                                         upstream_servers_are_found_by_name, locations_are_found_by_name, NULL};
 
     return run_tests("top_rates", tests);
 }

@@ -46,9 +46,9 @@ START_TEST(all_values)
     ck_assert(sample.paths[0].bytes == 100 && sample.paths[0].transfers == 0);
     ck_assert(sample.paths[1].bytes == 900 && sample.paths[1].transfers == 9);
     ck_assert(sample.paths[2].bytes == 0 && sample.paths[2].transfers == 1);
-    ck_assert_uint_eq(sample.bucket_count, 3);
-    ck_assert(sample.buckets[1].bound_us == 250000 && sample.buckets[1].count == 3);
-    ck_assert(sample.buckets[2].bound_us == UINT64_MAX && sample.buckets[2].count == 4);
+    ck_assert_uint_eq(sample.latency.count, 3);
+    ck_assert(sample.latency.buckets[1].bound_us == 250000 && sample.latency.buckets[1].count == 3);
+    ck_assert(sample.latency.buckets[2].bound_us == UINT64_MAX && sample.latency.buckets[2].count == 4);
     top_sample_finish(&sample);
 }
 END_TEST
@@ -108,6 +108,14 @@ static const struct {
     {"{\"requests_total\": 1, \"upstreams\": {}}", -EBADMSG},
     {"{\"requests_total\": 1, \"upstreams\": [1]}", -EBADMSG},
     {"{\"requests_total\": 1, \"upstreams\": [{\"active\": \"x\"}]}", -EBADMSG},
+    {"{\"requests_total\": 1, \"location_zones\": []}", 0},
+    {"{\"requests_total\": 1, \"location_zones\": [{\"new\": [1]}]}", 0},
+    {"{\"requests_total\": 1, \"location_zones\": {}}", -EBADMSG},
+    {"{\"requests_total\": 1, \"location_zones\": [1]}", -EBADMSG},
+    {"{\"requests_total\": 1, \"location_zones\": [{\"requests_total\": -1}]}", -EBADMSG},
+    {"{\"requests_total\": 1, \"location_zones\": [{\"request_duration_seconds\": {\"buckets\": {\"1\": 2, \"2\": 1}"
+     "}}]}", -EBADMSG},
+    {"{\"requests_total\": 1, \"location_zones\": [{\"request_duration_seconds\": {\"sum\": \"x\"}}]}", -EBADMSG},
     {"{\"requests_total\": 1, \"request_duration_seconds\": {\"buckets\": {\"1\": 1, \"0.5\": 2}}}", -EBADMSG},
     {"{\"requests_total\": 1, \"request_duration_seconds\": {\"buckets\": {\"1\": 2, \"2\": 1}}}", -EBADMSG},
     {"{\"requests_total\": 1, \"request_duration_seconds\": {\"buckets\": {\"+Inf\": 1, \"+Inf\": 1}}}", -EBADMSG},
@@ -149,6 +157,7 @@ static int parse_many(const char *head, const char *format, unsigned count, cons
 START_TEST(limits)
 {
     static const char upstreams[] = "{\"requests_total\": 1, \"upstreams\": [";
+    static const char locations[] = "{\"requests_total\": 1, \"location_zones\": [";
     static const char buckets[] = "{\"requests_total\": 1, \"request_duration_seconds\": {\"buckets\": {";
     static const char paths[] = "{\"requests_total\": 1, \"sent_bytes_total\": {";
     struct top_sample sample;
@@ -158,8 +167,13 @@ START_TEST(limits)
     top_sample_finish(&sample);
     ck_assert_int_eq(parse_many(upstreams, "{\"active\": %u}", LIMIT_UPSTREAM_PEERS + 1, "]}", &sample), -E2BIG);
     top_sample_finish(&sample);
+    ck_assert_int_eq(parse_many(locations, "{\"requests_total\": %u}", LIMIT_STATUS_ZONES, "]}", &sample), 0);
+    ck_assert_uint_eq(sample.locations[LIMIT_STATUS_ZONES - 1].requests, LIMIT_STATUS_ZONES);
+    top_sample_finish(&sample);
+    ck_assert_int_eq(parse_many(locations, "{\"requests_total\": %u}", LIMIT_STATUS_ZONES + 1, "]}", &sample), -E2BIG);
+    top_sample_finish(&sample);
     ck_assert_int_eq(parse_many(buckets, "\"%u\": %u", LIMIT_TOP_BUCKETS, "}}}", &sample), 0);
-    ck_assert_uint_eq(sample.bucket_count, LIMIT_TOP_BUCKETS);
+    ck_assert_uint_eq(sample.latency.count, LIMIT_TOP_BUCKETS);
     top_sample_finish(&sample);
     ck_assert_int_eq(parse_many(buckets, "\"%u\": %u", LIMIT_TOP_BUCKETS + 1, "}}}", &sample), -E2BIG);
     top_sample_finish(&sample);

@@ -30,6 +30,17 @@ static const char page[] =
     "{\"upstream\": \"c\\u001b[2J\", \"server\": \"three\", \"state\": \"resting\", \"requests_total\": 20,"
     " \"failures_total\": 9}]}";
 
+#define LOCATION(zone, requests, failures, fast, all, sum) \
+    "{\"zone\": \"" zone "\", \"requests_total\": " requests ", \"responses_total\": {\"5xx\": " failures "}, " \
+    "\"request_duration_seconds\": {\"buckets\": {\"0.1\": " fast ", \"1\": " all ", \"+Inf\": " all "}, " \
+    "\"sum\": " sum "}}"
+
+static const char locations[] =
+    "{\"requests_total\": 1, \"sent_bytes_total\": {\"plain\": 1}, \"location_zones\": ["
+    LOCATION("b.test /", "10", "1", "10", "10", "0.5") ", " LOCATION("a.test /api/", "4", "0", "0", "4", "3") ", "
+    LOCATION("c\\u001b[2J", "20", "9", "20", "20", "0.25") ", {\"zone\": \"d\"}],"
+    "\"upstreams\": [{\"upstream\": \"u\", \"server\": \"s\"}]}";
+
 static void load(const char *first, const char *second)
 {
     memset(&bed, 0, sizeof(bed));
@@ -117,7 +128,7 @@ END_TEST
 
 START_TEST(every_size)
 {
-    load(before, page);
+    load(before, _i ? locations : page);
     for (unsigned columns = 0; columns < 300; columns += columns < 4 ? 1 : 19) {
         for (unsigned rows = 0; rows < 300; rows += rows < 40 ? 1 : 31) {
             compose(TOP_BY_NAME, columns, rows, rows % 2);
@@ -146,13 +157,71 @@ START_TEST(few_rows)
 }
 END_TEST
 
+START_TEST(location_lines)
+{
+    static const char *const expected[] = {
+        "LOCATION                                     REQ/S    5XX/S   ACTIVE        P99",
+        "c\\x1b[2J                                        20        9     0.25    99.0 ms",
+        "b.test /                                        10        1     0.50    99.0 ms",
+        "a.test /api/                                     4        0        3     991 ms",
+        "d                                                0        0        0          -",
+        "",
+        "UPSTREAM           SERVER              STATE       REQ/S  FAIL/S ACTIVE     TIME",
+    };
+
+    load(before, locations);
+    compose(TOP_BY_REQUESTS, 80, 24, false);
+    for (unsigned i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
+        is_line(10 + i, expected[i]);
+    ck_assert_int_eq(bed.screen.lines[10].style, TOP_HEADING);
+    top_monitor_finish(&bed.monitor);
+}
+END_TEST
+
+/* The first letters of the locations, in order. */
+static const struct {
+    enum top_sort sort;
+    const char *order;
+} location_sorts[] = {
+    {TOP_BY_REQUESTS, "cbad"}, {TOP_BY_FAILURES, "cbad"}, {TOP_BY_ACTIVE, "abcd"}, {TOP_BY_TIME, "abcd"},
+    {TOP_BY_NAME, "abcd"},
+};
+
+START_TEST(sorted_locations)
+{
+    char order[5] = "";
+
+    load(before, locations);
+    compose(location_sorts[_i].sort, 80, 24, false);
+    for (unsigned i = 0; i < 4; i++)
+        order[i] = bed.screen.lines[11 + i].text[0];
+    ck_assert_str_eq(order, location_sorts[_i].order);
+    top_monitor_finish(&bed.monitor);
+}
+END_TEST
+
+/* Each table has its heading and at least one row; the locations that are left out are counted. */
+START_TEST(few_rows_for_three_tables)
+{
+    load(before, locations);
+    compose(TOP_BY_REQUESTS, 80, 18, false);
+    is_line(8, "plain                                   1 B   100.0%            0");
+    ck_assert(strncmp(bed.screen.lines[10].text, "LOCATION ", 9) == 0);
+    ck_assert(strncmp(bed.screen.lines[11].text, "c\\x1b", 5) == 0);
+    is_line(12, "and 3 more");
+    ck_assert(strncmp(bed.screen.lines[14].text, "UPSTREAM ", 9) == 0);
+    ck_assert(strncmp(bed.screen.lines[15].text, "u ", 2) == 0);
+    top_monitor_finish(&bed.monitor);
+}
+END_TEST
+
 START_TEST(help_and_restart)
 {
     load("{\"requests_total\": 0, \"start_time_seconds\": 2}", page);
     compose(TOP_BY_REQUESTS, 80, 24, true);
     is_line(6, "The server has restarted.");
     is_line(7, "q                quit");
-    is_line(15, "");
+    is_line(17, "");
     is_line(23, "q quit   s sort: requests   h help");
     top_monitor_finish(&bed.monitor);
 }
@@ -181,6 +250,9 @@ START_TEST(hostile_pages)
         "\"build_info\": {\"version\": \"\\e]0;\\a%s%n\"},"
         "\"connections\": {\"waiting\": 18446744073709551615, \"reading\": 18446744073709551615},"
         "\"sent_bytes_total\": {\"\\e[31m\\\\\": 18446744073709551615, \"b\\r\\n\": 18446744073709551615},"
+        "\"location_zones\": [{\"zone\": \"\\e[31m%n\", \"requests_total\": 18446744073709551615,"
+        "\"responses_total\": {\"5xx\": 18446744073709551615}, \"request_duration_seconds\": {\"buckets\":"
+        "{\"18446744073708\": 1, \"+Inf\": 18446744073709551615}, \"sum\": 18446744073708}}, {}],"
         "\"upstreams\": [{\"upstream\": \"\\t\\x9b\", \"server\": \"\\u2028\", \"state\": \"\\0\","
         "\"requests_total\": 18446744073709551615,"
         "\"active\": 18446744073709551615, \"answer_seconds\": 18446744073708}, {}]}";
@@ -208,8 +280,11 @@ int main(void)
     tcase_set_timeout(tests, 30);
     tcase_add_test(tests, all_lines);
     tcase_add_loop_test(tests, sorted_columns, 0, TOP_SORTS);
-    tcase_add_test(tests, every_size);
+    tcase_add_loop_test(tests, every_size, 0, 2);
     tcase_add_test(tests, few_rows);
+    tcase_add_test(tests, location_lines);
+    tcase_add_loop_test(tests, sorted_locations, 0, TOP_SORTS);
+    tcase_add_test(tests, few_rows_for_three_tables);
     tcase_add_test(tests, help_and_restart);
     tcase_add_test(tests, before_the_second_reading);
     tcase_add_test(tests, hostile_pages);
