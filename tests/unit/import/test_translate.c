@@ -109,6 +109,7 @@ static const struct {
     {"keepalive_timeout 65 60;", "keepalive_timeout: 65s\n", "with another meaning here (1)"},
     {"client_max_body_size 10M;", "client_max_body_size: 10M\n", ""},
     {"server_tokens off;", "server_tokens: off\n", ""},
+    {"status_zone a;\nlocation / { status_zone b; }", "status_zone: a\nlocation:\n  /:\n    status_zone: b\n", ""},
     {"add_header X-A \"b c\" always;\nadd_header X-B $Host;",
      "add_header:\n  - X-A \"b c\" always\n  - X-B $host\n", ""},
     {"add_header X-A \"b; \n   c\";", "add_header: X-A \"b; c\"\n", ""},
