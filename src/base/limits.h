@@ -125,6 +125,8 @@
 #define LIMIT_CONTROL_PACKETS       8192            /* packets read for one query */
 #define LIMIT_CONTROL_CONNECTIONS   400             /* connections in one response: their rows fit into a socket buffer */
 #define LIMIT_CONTROL_SEND_BUFFER   (208 * 1024)    /* of that socket, as for SO_SNDBUF: the kernel doubles it */
+#define LIMIT_CONTROL_ENTRIES       1000            /* entries of a cache in one response */
+#define LIMIT_CONTROL_ENTRY_KEYS    (1024 * 1024)   /* bytes of their keys: escaped, they fit into LIMIT_CONTROL_RESPONSE */
 #define LIMIT_CONTROL_PATH          256             /* bytes, with a NUL, of the path of a request in a list of connections */
 #define LIMIT_CONTROL_MS            10000           /* longest wait of `sluice ctl` for the server */
 

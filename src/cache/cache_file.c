@@ -390,28 +390,33 @@ int cache_file_open(const struct cache_directory *directory, const struct cache_
     return error;
 }
 
-int cache_file_read_key(const struct cache_directory *directory, const struct cache_id *id, uint64_t size,
-                        struct buffer *key)
+int cache_file_read_start(const struct cache_directory *directory, const struct cache_id *id, uint64_t size,
+                          size_t head_max, struct buffer *text, struct cache_file_start *out)
 {
     char name[CACHE_NAME];
     struct mark mark;
-    int error;
-    int fd;
+    size_t length;
+    int error, fd;
 
     cache_file_name(directory, id, name);
     fd = open_beneath(directory->fd, name, O_RDONLY | O_NONBLOCK, 0);
     if (fd < 0)
         return fd;
-    key->length = 0;
     error = read_mark(fd, id, size, &mark);
+    length = error == 0 ? mark.key_length + (mark.head_length < head_max ? mark.head_length : head_max) : 0;
+    text->length = 0;
     if (error == 0)
-        error = buffer_reserve(key, mark.key_length);
+        error = buffer_reserve(text, length);
     if (error == 0)
-        error = read_exactly(fd, key->data, mark.key_length, size - sizeof(mark) - mark.head_length - mark.key_length);
-    if (error == 0)
-        key->length = mark.key_length;
+        error = read_exactly(fd, text->data, length, size - sizeof(mark) - mark.head_length - mark.key_length);
     close(fd);
-    return error;
+    if (error < 0)
+        return error;
+    text->length = length;
+    *out = (struct cache_file_start){.key = str_slice(buffer_str(text), 0, mark.key_length),
+                                     .head = str_skip(buffer_str(text), mark.key_length),
+                                     .body_length = mark.body_length};
+    return 0;
 }
 
 void cache_opened_close(struct cache_opened *opened)

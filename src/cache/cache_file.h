@@ -82,11 +82,18 @@ MUST_CHECK int cache_file_open(const struct cache_directory *directory, const st
 /* Closes the descriptor, and frees the text. */
 void cache_opened_close(struct cache_opened *opened);
 
+/* The start of a file's text. */
+struct cache_file_start {
+    struct str key;
+    struct str head;                /* its first bytes */
+    uint64_t body_length;
+};
 /*
- * Reads the key of a file of `size` valid bytes, without a check of its checksums. Replaces the contents of `key`. Returns
- * 0 or -errno, as cache_file_open.
+ * Reads the key and at most `head_max` bytes of the head of a file of `size` valid bytes, without a check of its
+ * checksums. Replaces the contents of `text`, into which *out points. Returns 0 or -errno, as cache_file_open.
  */
-MUST_CHECK int cache_file_read_key(const struct cache_directory *directory, const struct cache_id *id, uint64_t size, struct buffer *key);
+MUST_CHECK int cache_file_read_start(const struct cache_directory *directory, const struct cache_id *id, uint64_t size, size_t head_max,
+                                     struct buffer *text, struct cache_file_start *out);
 
 /*
  * Appends another head after the file's valid bytes, and makes it valid in the zone, under a lock of the file.

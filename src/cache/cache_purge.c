@@ -47,10 +47,12 @@ unsigned cache_purge_key(struct cache_store *store, struct str key)
 
 static bool has_prefix(struct purge_task *task, const struct cache_file *file)
 {
+    struct cache_file_start start;
+
     if (str_empty(task->prefix))
         return true;
-    return cache_file_read_key(&task->store->conf->directory, &file->id, file->size, &task->key) == 0 &&
-           str_starts(buffer_str(&task->key), task->prefix);
+    return cache_file_read_start(&task->store->conf->directory, &file->id, file->size, 0, &task->key, &start) == 0 &&
+           str_starts(start.key, task->prefix);
 }
 
 static void remove_file(struct purge_task *task, const struct cache_file *file)

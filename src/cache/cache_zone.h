@@ -111,6 +111,8 @@ bool cache_zone_remove(struct cache_zone *zone, const struct cache_hash *hash, u
 struct cache_file {
     struct cache_id id;
     uint64_t size;
+    uint32_t node;                  /* its position: a cursor that continues after it */
+    uint32_t used_s;
 };
 /* Responses of all fetches that started before will not be stored. Returns a sequence number newer than all files. */
 uint64_t cache_zone_refuse_fetches(struct cache_zone *zone);

@@ -26,7 +26,8 @@ unsigned cache_zone_files(struct cache_zone *zone, uint32_t *cursor, uint64_t si
         const struct node *node = cache_node(zone, ++*cursor);
 
         if (node->known && node->sequence != 0 && !cache_zone_is_newer(zone, node->sequence, since))
-            files[count++] = (struct cache_file){{node->hash, node->sequence}, node->size};
+            files[count++] = (struct cache_file){{node->hash, node->sequence}, node->size, *cursor,
+                                                 __atomic_load_n(&node->used_s, __ATOMIC_RELAXED)};
     }
     *out_more = *cursor < zone->node_count;
     cache_zone_unlock(zone);

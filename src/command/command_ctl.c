@@ -98,9 +98,12 @@ static int call_server(const char *path, const struct ctl_verb *verb, const stru
 
 static void print_options(const struct ctl_verb *verb)
 {
-    for (const struct ctl_argument *option = verb->options; option->name; option++)
-        printf("%s%s%s", option == verb->options ? "; options: " : " ", option->name,
-               option->word ? "" : option->number ? "=N" : "=TIME");
+    for (const struct ctl_argument *option = verb->options; option->name; option++) {
+        const char *value = option->value ? option->value : option->number ? "N" : "TEXT";
+
+        printf("%s%s%s%s", option == verb->options ? "; options: " : " ", option->name, option->word ? "" : "=",
+               option->word ? "" : value);
+    }
     printf("\n");
 }
 

@@ -9,11 +9,12 @@
 
 enum { CTL_ARGUMENTS = 3, CTL_OPTIONS = 5 };
 
-/* A word after the command: a member of the request's JSON object. */
+/* A word after the command: a member of the request's JSON object; of a GET, a parameter of its query. */
 struct ctl_argument {
     const char *name;               /* NULL: there are no more */
     bool number;                    /* a number, if the word is one; else a text */
     bool word;                      /* of an option: the name alone, for true; else NAME=VALUE */
+    const char *value;              /* of an option, in the list of commands: "TIME"; NULL: "N" of a number, else "TEXT" */
 };
 
 /* One command: the words of the command line, and the request that they make. */

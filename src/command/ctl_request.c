@@ -21,11 +21,13 @@ const struct ctl_verb ctl_verbs[] = {
      "change its share of the requests"},
     {"upstreams", "add", "POST", "/v1/upstreams/add", NULL, {{"upstream"}, {"server"}},
      "add a server to a group with a zone",
-     .options = {{"weight", true}, {"max_conns", true}, {"max_fails", true}, {"fail_timeout"},
+     .options = {{"weight", true}, {"max_conns", true}, {"max_fails", true}, {"fail_timeout", .value = "TIME"},
                  {"backup", .word = true}}},
     {"upstreams", "remove", "POST", "/v1/upstreams/remove", NULL, {{"upstream"}, {"server"}},
      "remove one; its running requests are completed"},
     {.noun = "caches", .help = "the caches: entries, bytes, limit"},
+    {"caches", "entries", NULL, "/v1/caches/entries", NULL, {{"cache"}}, "its responses: keys, sizes, ages",
+     .options = {{"prefix"}, {"cursor", true}}, .slow = true},
     {"caches", "purge", "POST", "/v1/caches/purge", NULL, {{"cache"}, {"key"}}, "remove the response of a key",
      .slow = true},
     {"caches", "purge-prefix", "POST", "/v1/caches/purge", NULL, {{"cache"}, {"prefix"}},
@@ -194,15 +196,58 @@ static int append_object(struct buffer *out, const struct ctl_verb *verb, char *
     return error == 0 ? buffer_append(out, STR("}")) : error;
 }
 
+/* Percent-encodes all bytes but the unreserved ones (RFC 3986 2.3). */
+static int append_encoded(struct buffer *out, struct str text)
+{
+    int error = 0;
+
+    for (size_t i = 0; i < text.length && error == 0; i++) {
+        unsigned char c = (unsigned char)text.data[i];
+        char lower = str_lower((char)c);
+        bool unreserved = (lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9') || (c != 0 && strchr("-._~", c));
+
+        error = unreserved ? buffer_append(out, str_of(&text.data[i], 1)) : buffer_printf(out, "%%%02X", c);
+    }
+    return error;
+}
+
+static int append_parameter(struct buffer *out, struct str name, struct str value)
+{
+    int error = buffer_printf(out, "&" STR_FMT "=", STR_ARG(name));
+
+    return error == 0 ? append_encoded(out, value) : error;
+}
+
+/* The arguments and options of a GET. */
+static int append_query(struct buffer *out, const struct ctl_verb *verb, char *const *words, size_t count)
+{
+    size_t first = name_count(verb), options = first + argument_count(verb);
+    int error = 0;
+
+    for (size_t i = first; i < options && error == 0; i++)
+        error = append_parameter(out, str_from(verb->arguments[i - first].name), str_from(words[i]));
+    for (size_t i = options; i < count && error == 0; i++) {
+        struct str value = str_from(words[i]);
+        struct str name = str_cut(&value, '=');
+
+        error = append_parameter(out, name, str_or_empty(value));
+    }
+    return error;
+}
+
 int ctl_request_print(const struct ctl_verb *verb, char *const *words, size_t count, bool table, struct buffer *out)
 {
     struct buffer object = {0};
     int error = verb->method ? append_object(&object, verb, words, count) : 0;
 
     if (error == 0)
-        error = buffer_printf(out, "%s %s%s?format=%s HTTP/1.0\r\n", verb->method ? verb->method : "GET",
+        error = buffer_printf(out, "%s %s%s?format=%s", verb->method ? verb->method : "GET",
                               verb->path ? verb->path : "/v1/", verb->path ? "" : verb->noun,
                               table ? "table" : "json");
+    if (error == 0 && !verb->method)
+        error = append_query(out, verb, words, count);
+    if (error == 0)
+        error = buffer_append(out, STR(" HTTP/1.0\r\n"));
     if (error == 0 && verb->method)
         error = buffer_printf(out, "Content-Type: application/json\r\nContent-Length: %zu\r\n", object.length);
     if (error == 0)

@@ -28,6 +28,8 @@ static const struct control_resource resources[] = {
     {"/v1/upstreams/remove", METHOD_POST, control_upstreams_remove, control_upstreams_remove_fields,
      "remove a server from a group with a zone, until the next reload"},
     {"/v1/caches", METHOD_GET, control_caches, NULL, "the caches: entries, bytes, limit"},
+    {"/v1/caches/entries", METHOD_GET, control_caches_entries, NULL,
+     "the responses of a cache, by ?cache=, &prefix= of their keys and &cursor="},
     {"/v1/caches/purge", METHOD_POST, control_caches_purge, control_caches_purge_fields,
      "remove the response of a key, those of all keys with a prefix, or all"},
     {"/v1/log-level", METHOD_GET, control_log_level, NULL, "the level of the error log"},

@@ -78,6 +78,13 @@ void control_finish(struct control_call *call, int status);
 int control_fields_read(struct control_call *call, struct str body);
 
 /*
+ * control_query.c: the percent-decoded value of a parameter of the query, in the arena, and a number up to `high`. *out does
+ * not change if the parameter is absent. 200, or the result of control_fail.
+ */
+int control_query_text(struct control_call *call, const char *name, struct str *out);
+int control_query_number(struct control_call *call, const char *name, uint64_t high, uint64_t *out);
+
+/*
  * control_master.c: sends a request to the master; when that has handled it, the result of `answered` responds, which may
  * not be CONTROL_PENDING. Returns CONTROL_PENDING or the result of control_fail.
  */
@@ -101,6 +108,10 @@ control_verb control_upstreams_add, control_upstreams_remove;
 /* control_caches.c */
 extern const struct control_field control_caches_purge_fields[];
 control_verb control_caches, control_caches_purge;
+/* The response for the name of a cache that does not exist. */
+int control_no_such_cache(struct control_call *call, struct str name);
+/* control_cache_entries.c */
+control_verb control_caches_entries;
 /* control_log_level.c */
 extern const struct control_field control_log_level_fields[];
 control_verb control_log_level, control_log_level_change;

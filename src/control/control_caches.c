@@ -68,7 +68,7 @@ static int report_purged(struct control_call *call, struct str name, uint64_t re
     return 200;
 }
 
-static int no_such_cache(struct control_call *call, struct str name)
+int control_no_such_cache(struct control_call *call, struct str name)
 {
     const struct caches *caches = &call->worker->configuration->caches;
     struct str names = STR("");
@@ -136,7 +136,7 @@ int control_caches_purge(struct control_call *call)
     if (key->given + prefix->given + all != 1)
         return control_fail(call, 400, "%s takes one of \"key\", \"prefix\" and \"all\": true", call->resource->path);
     if (!conf)
-        return no_such_cache(call, name->text);
+        return control_no_such_cache(call, name->text);
     if (!key->given)
         return purge_prefix(call, conf, all ? STR("") : prefix->text);
     return report_purged(call, conf->name, cache_purge_key(worker_cache(call->worker, conf), key->text));

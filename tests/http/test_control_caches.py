@@ -32,12 +32,13 @@ class Cached(Controlled):
         self.path = os.path.join(self.folder, 'cache')
         self.upstream = None
 
-    def cache(self, script, workers=2, more=(), **extra):
+    def cache(self, script, workers=2, more=(), directives=None, **extra):
         self.upstream = Upstream()
         self.upstream.scripts = Every(script)
         paths = [{'path': self.path, 'keys_zone': 'one:1m', **extra}, *more]
         location = {'/': {'proxy_pass': f'http://127.0.0.1:{self.upstream.port}', 'proxy_cache': 'one', 'proxy_cache_valid': '1h',
-                          'proxy_cache_key': '$request_uri', 'add_header': 'X-Cache $upstream_cache_status always'}}
+                          'proxy_cache_key': '$request_uri', 'add_header': 'X-Cache $upstream_cache_status always',
+                          **(directives or {})}}
         self.start(workers=workers, http={'proxy_cache_path': paths}, location=location)
         wait_for(lambda: {row['index'] for row in self.ctl('caches')} == {'complete'}, 'the index is complete')
         return self

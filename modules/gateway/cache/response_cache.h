@@ -9,26 +9,13 @@
 #define MODULES_GATEWAY_CACHE_RESPONSE_CACHE_H
 
 #include "cache/cache_store.h"
+#include "cache/stored_metadata.h"
 #include "http/conditional.h"
 #include "http/freshness.h"
 #include "modules/gateway/gateway.h"
 
 struct cached_partial;
 struct gateway_request;
-
-/* Stored before the fields of a response. */
-struct stored_metadata {
-    int32_t status;                 /* 0: not a response: Vary in the fields has the names that select a variant */
-    uint32_t fields;
-    int64_t received_s;
-    int64_t initial_age_s;
-    int64_t lifetime_s;
-    int64_t stale_while_revalidate, stale_if_error; /* as in struct freshness, from the fields of cached_policy */
-    uint8_t no_cache, never_stale;  /* 0 or 1, from the same fields */
-    uint16_t reason;                /* bytes of the reason phrase, which follows; 0: the standard one */
-    unsigned char unused[4];
-    uint64_t salt;                  /* part of the keys of the variants: a new salt makes older variants unreachable */
-};
 
 /* Parsed metadata; the `parsed` of a cache_entry. */
 struct stored_response {

@@ -108,24 +108,6 @@ static void set_freshness(struct stored_response *stored, int64_t now_s)
     stored_response_validators(&stored->headers, stored->metadata.received_s, now_s, &stored->validators);
 }
 
-/* Sums of these times do not overflow. */
-static bool is_time(int64_t seconds)
-{
-    return seconds >= -LIMIT_STORED_SECONDS && seconds <= LIMIT_STORED_SECONDS;
-}
-
-/*
- * Checks the values: the checksum of the file does not detect a file that another program wrote, or that was changed
- * on purpose.
- */
-static bool is_metadata_valid(const struct stored_metadata *metadata)
-{
-    return (metadata->status == 0 || (metadata->status >= 200 && metadata->status <= 999)) &&
-           is_time(metadata->received_s) && is_time(metadata->initial_age_s) && is_time(metadata->lifetime_s) &&
-           is_time(metadata->stale_while_revalidate) && is_time(metadata->stale_if_error) && metadata->no_cache <= 1 &&
-           metadata->never_stale <= 1;
-}
-
 const struct stored_response *stored_response_of(struct cache_entry *entry, int64_t now_s)
 {
     struct stored_metadata metadata;
@@ -133,10 +115,7 @@ const struct stored_response *stored_response_of(struct cache_entry *entry, int6
 
     if (entry->parsed)
         return entry->parsed;
-    if (entry->head.length < sizeof(metadata))
-        return NULL;
-    memcpy(&metadata, entry->head.data, sizeof(metadata));
-    if (metadata.fields > entry->head.length || !is_metadata_valid(&metadata))
+    if (stored_metadata_read(entry->head, &metadata) < 0 || metadata.fields > entry->head.length)
         return NULL;
     stored = calloc(1, sizeof(*stored) + metadata.fields * sizeof(stored->items[0]));
     if (!stored)

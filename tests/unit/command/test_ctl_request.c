@@ -53,6 +53,9 @@ START_TEST(unknown_commands_are_rejected)
         {{W("upstreams"), W("add"), W("app"), W("a"), W("backup=1")}, 5, "has no option \"backup=1\""},
         {{W("upstreams"), W("add"), W("app"), W("a"), W("weight=1"), W("weight=2")}, 6, "\"weight=2\", or has it t"},
         {{W("upstreams"), W("remove"), W("app"), W("a"), W("weight=1")}, 5, "takes 2 arguments, found 3"},
+        {{W("caches"), W("entries")}, 2, "\"caches entries\" takes 1 argument, found 0"},
+        {{W("caches"), W("entries"), W("one"), W("frob=1")}, 4, "\"caches entries\" has no option \"frob=1\""},
+        {{W("caches"), W("entries"), W("one"), W("prefix")}, 4, "\"caches entries\" has no option \"prefix\""},
         {{W("log-level"), W("debug"), W("now")}, 3, "\"log-level\" takes 1 argument, found 2"},
         {{W("ticket-keys"), W("frob")}, 2, "\"ticket-keys\" has no command \"frob\""},
         {{W("ticket-keys"), W("rotate"), W("now")}, 3, "\"ticket-keys rotate\" takes 0 arguments, found 1"},
@@ -112,6 +115,23 @@ START_TEST(requests_have_a_json_object)
 }
 END_TEST
 
+START_TEST(arguments_of_a_get_are_in_its_query)
+{
+    char error[256] = "";
+    char *const all[] = {W("caches"), W("entries"), W("one"), W("cursor=17"), W("prefix=/a b&=\xc3\xa4%\n~")};
+    const struct ctl_verb *verb = ctl_find(all, 5, error, sizeof(error));
+
+    ck_assert_msg(verb != NULL, "%s", error);
+    assert_request(verb, all, 5, true,
+                   "GET /v1/caches/entries?format=table&cache=one&cursor=17&prefix=%2Fa%20b%26%3D%C3%A4%25%0A~"
+                   " HTTP/1.0\r\n\r\n");
+    assert_request(verb, all, 3, false, "GET /v1/caches/entries?format=json&cache=one HTTP/1.0\r\n\r\n");
+    ck_assert_ptr_eq(ctl_find(WORDS(W("caches"), W("entries"), W("a=b"), W("prefix=")), 4, error, sizeof(error)), verb);
+    assert_request(verb, WORDS(W("caches"), W("entries"), W("a=b"), W("prefix=")), 4, false,
+                   "GET /v1/caches/entries?format=json&cache=a%3Db&prefix= HTTP/1.0\r\n\r\n");
+}
+END_TEST
+
 START_TEST(responses_are_parsed)
 {
     struct str missing = STR("HTTP/1.1 404 Not Found\r\ncontent-length:  3 \r\n\r\nabc");
@@ -159,5 +179,6 @@ int main(void)
 {
     return run_tests("ctl_request", (const TTest *const[]){
             commands_are_found, nouns_may_have_several_commands, unknown_commands_are_rejected,
-            requests_have_a_json_object, responses_are_parsed, incomplete_responses_are_rejected, NULL});
+            requests_have_a_json_object, arguments_of_a_get_are_in_its_query,
+            responses_are_parsed, incomplete_responses_are_rejected, NULL});
 }
