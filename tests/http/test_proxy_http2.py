@@ -369,6 +369,20 @@ def test_responses_are_cached(serve, upstream, new_directory):
     client.close()
 
 
+def test_304_while_the_response_is_stored(serve, upstream, new_directory):
+    """The stream continues without the client."""
+    http = {'proxy_cache_path': {'path': str(new_directory() / 'cache'), 'keys_zone': 'one:1m'}}
+    port = serve({'/': to(upstream, proxy_cache='one', proxy_cache_valid='1h', proxy_cache_lock='on', proxy_cache_lock_timeout='1h')}, http)
+    client = http2.connect(port, 'plain', TIMEOUT)
+    answer = client.fetch('/big', headers=[('if-none-match', '*')])
+    assert (answer.status, answer.body) == (304, b'')
+    client.close()
+    client = http2.connect(port, 'plain', TIMEOUT)
+    assert bytes(client.fetch('/big').body) == BIG
+    assert len(upstream.requests) == 1 and upstream.last().reset_code is None
+    client.close()
+
+
 def test_quit_completes_open_streams(loop, tmp_path, upstream):
     port = server_kit.free_port()
     server = server_kit.Server(tmp_path, [{'listen': f'127.0.0.1:{port}', 'location': {'/': to(upstream)}}], loop=loop).start([port])
