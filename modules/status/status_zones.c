@@ -243,7 +243,9 @@ void status_zones_html(struct status_page_text *page, const struct status_values
 
         if (!has_zones(values, kind))
             continue;
-        status_print(page, "<h2>%s</h2>\n<table>\n<tr><th>Zone<th>Requests<th>5xx<th>Mean, ms<th>p99, ms\n",
+        status_print(page,
+                     "<h2>%s</h2>\n<p class=\"note\">Mean and 99th percentile in milliseconds.</p>\n<table>\n"
+                     "<tr><th>Zone<th>Requests<th>5xx<th>Mean<th>p99\n",
                      kinds[kind].title);
         for (size_t at = 0; (value = next_zone(values, kind, &at)) != NULL;)
             html_zone(page, value);

@@ -196,7 +196,7 @@ def test_generated_pages_fit_a_narrow_screen(launch, loop, pages, tmp_path):
     for number in range(60):
         (top / 'long' / f'Number {number}').write_text('x')
     (top / 'phone.html').write_text(PHONE)
-    served = launch(loop, 'user', server={'root': str(top), 'autoindex': 'on', 'location': {
+    served = launch(loop, 'user', server={'root': str(top), 'autoindex': 'on', 'status_zone': True, 'location': {
         '= /done': {'return': 204}, '= /status': {'status': 'html'}, '/up/': {'proxy_pass': 'http://127.0.0.1:1'}}})
     found = browse(served, '/phone.html', tmp_path)
     assert found == {'/list/': '390 600', '/long/': '390 600', '/nothing-here': '390 600', '/up/': '390 600', '/status': '390 600',
