@@ -119,7 +119,7 @@ static void publish_fill(struct cache_fill *fill)
 
     if (cache_zone_publish(store->conf->zone, &fill->writer.id, fill->size, &fill->origin, cache_now_s(store),
                            &victims) < 0)
-        victims.ids[victims.count++] = fill->writer.id;
+        cache_victims_add(&victims, &fill->writer.id);
     cache_store_delete(store, &victims);
 }
 

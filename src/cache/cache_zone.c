@@ -2,6 +2,9 @@
  * A hash table of chains over a fixed array of nodes, and a list ordered by use. Chains, list and sums can be
  * rebuilt from the nodes at any time. A use only stores its time in the node; the list is reordered when the node
  * reaches the end of the list.
+ *
+ * The layout follows from the private size of the zone, and every walk ends after as many steps as there are nodes: see
+ * cache_zone_private.h.
  */
 #include "cache/cache_zone_private.h"
 
@@ -14,12 +17,17 @@
 
 #define EVICT_SCAN 1024             /* nodes examined under one lock */
 
-static uint32_t *hash_chain(struct cache_zone *zone, const struct cache_hash *hash)
+static volatile uint32_t *chains_of(struct cache_zone *zone)
+{
+    return (volatile uint32_t *)(void *)(zone->nodes + cache_node_count(zone) + 1);
+}
+
+static volatile uint32_t *hash_chain(struct cache_zone *zone, const struct cache_hash *hash)
 {
     uint32_t number;
 
     memcpy(&number, hash->bytes, sizeof(number));
-    return &zone->chains[number % zone->chain_count];
+    return &chains_of(zone)[number % cache_node_count(zone)];
 }
 
 static void unlink_use(struct cache_zone *zone, struct node *node)
@@ -41,7 +49,7 @@ static void link_as_newest_node(struct cache_zone *zone, uint32_t node_index)
 
 static void link_in_hash_chain(struct cache_zone *zone, uint32_t node_index)
 {
-    uint32_t *chain = hash_chain(zone, &cache_node(zone, node_index)->hash);
+    volatile uint32_t *chain = hash_chain(zone, &cache_node(zone, node_index)->hash);
 
     cache_node(zone, node_index)->next = *chain;
     *chain = node_index;
@@ -57,10 +65,12 @@ static void count_node(struct cache_zone *zone, const struct node *node)
 /* Rebuilds chains, list and sums, which are inconsistent if a process died while it changed them. */
 static void rebuild_zone(struct cache_zone *zone)
 {
-    memset(zone->chains, 0, zone->chain_count * sizeof(*zone->chains));
+    uint32_t count = cache_node_count(zone);
+
+    memset((void *)(zone->nodes + count + 1), 0, count * sizeof(uint32_t));
     zone->newest = zone->oldest = zone->unused = NO_NODE;
     zone->totals = (struct cache_totals){0};
-    for (uint32_t node_index = zone->node_count; node_index >= 1; node_index--) {
+    for (uint32_t node_index = count; node_index >= 1; node_index--) {
         struct node *node = cache_node(zone, node_index);
 
         if (!node->known) {
@@ -76,12 +86,28 @@ static void rebuild_zone(struct cache_zone *zone)
     }
 }
 
+/*
+ * The requested scan finds the files again. Purges are forgotten with the nodes, so no response of a fetch that started
+ * before is stored.
+ */
+static void empty_zone(struct cache_zone *zone)
+{
+    memset((void *)zone->nodes, 0, ((size_t)cache_node_count(zone) + 1) * sizeof(*zone->nodes));
+    zone->purged = cache_zone_sequence(zone);
+    zone->complete = zone->walks % UINT32_MAX + 1;
+    __atomic_store_n(&zone->walked, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&zone->walks, zone->complete, __ATOMIC_RELAXED);
+    __atomic_store_n(&zone->leader, 0, __ATOMIC_RELAXED);
+    zone->damaged = 0;
+    rebuild_zone(zone);
+}
+
 /* Releases the fill locks of a worker that died, and requests a scan. */
 static void remove_worker(struct shared_zone *shared, unsigned worker)
 {
     struct cache_zone *zone = container_of(shared, struct cache_zone, shared);
 
-    for (uint32_t node_index = 1; node_index <= zone->node_count; node_index++) {
+    for (uint32_t node_index = cache_node_count(zone); node_index >= 1; node_index--) {
         struct node *node = cache_node(zone, node_index);
 
         if (node->fill_lock != 0 && node->fill_lock % LIMIT_WORKERS == worker)
@@ -96,7 +122,9 @@ void cache_zone_lock(struct cache_zone *zone)
 {
     bool died = shared_zone_lock(&zone->shared);
 
-    if (died)
+    if (zone->damaged)
+        empty_zone(zone);
+    else if (died)
         rebuild_zone(zone);
     shared_zone_clean(&zone->shared, died, remove_worker);
 }
@@ -109,21 +137,14 @@ void cache_zone_unlock(struct cache_zone *zone)
 struct cache_zone *cache_zone_create(size_t size, uint64_t first)
 {
     struct cache_zone *zone;
-    size_t nodes;
 
-    if (size < sizeof(*zone) + 16 * (sizeof(struct node) + sizeof(uint32_t)))
+    if (size < sizeof(*zone) + 17 * (sizeof(struct node) + sizeof(uint32_t)) || size > LIMIT_CACHE_ZONE_MAX)
         return NULL;
-    nodes = (size - sizeof(*zone)) / (sizeof(struct node) + sizeof(uint32_t));
-    if (nodes > UINT32_MAX / 2)
-        nodes = UINT32_MAX / 2;
     zone = shared_zone_create(size);
     if (!zone)
         return NULL;
     zone->first = zone->sequence = first;
-    zone->walks = 1;
-    zone->node_count = zone->chain_count = (uint32_t)nodes;
-    zone->nodes = (struct node *)(void *)(zone + 1);
-    zone->chains = (uint32_t *)(void *)(zone->nodes + nodes);
+    zone->walks = zone->complete = 1;
     rebuild_zone(zone);
     return zone;
 }
@@ -144,34 +165,60 @@ uint32_t cache_zone_find_node(struct cache_zone *zone, const struct cache_hash *
 {
     uint32_t node_index = *hash_chain(zone, hash);
 
-    while (node_index && memcmp(&cache_node(zone, node_index)->hash, hash, sizeof(*hash)) != 0)
-        node_index = cache_node(zone, node_index)->next;
-    return node_index;
+    for (uint32_t left = cache_node_count(zone); node_index; left--) {
+        const struct node *node = cache_node(zone, node_index);
+
+        if (memcmp(&node->hash, hash, sizeof(*hash)) == 0)
+            return node_index;
+        if (left == 0) {
+            zone->damaged = 1;
+            return NO_NODE;
+        }
+        node_index = node->next;
+    }
+    return NO_NODE;
 }
 
 void cache_zone_evict_file(struct cache_zone *zone, struct node *node, struct cache_victims *victims)
 {
     if (node->sequence == 0)
         return;
-    if (victims->count < CACHE_VICTIMS) /* more only if a compromised process changes the zone meanwhile */
-        victims->ids[victims->count++] = (struct cache_id){node->hash, node->sequence};
+    cache_victims_add(victims, &(struct cache_id){node->hash, node->sequence});
     zone->totals.files--;
     zone->totals.bytes = u64_sub_sat(zone->totals.bytes, node->size);
     __atomic_store_n(&node->sequence, 0, __ATOMIC_RELEASE);
     node->size = 0;
 }
 
+/* The link to a node in its chain; NULL if the chain does not contain it. */
+static volatile uint32_t *find_link(struct cache_zone *zone, uint32_t node_index)
+{
+    volatile uint32_t *link = hash_chain(zone, &cache_node(zone, node_index)->hash);
+
+    for (uint32_t left = cache_node_count(zone); left > 0; left--) {
+        uint32_t linked = *link;
+
+        if (linked == node_index)
+            return link;
+        if (linked == NO_NODE)
+            break;
+        link = &cache_node(zone, linked)->next;
+    }
+    zone->damaged = 1;
+    return NULL;
+}
+
 static void remove_node(struct cache_zone *zone, uint32_t node_index, struct cache_victims *victims)
 {
     struct node *node = cache_node(zone, node_index);
-    uint32_t *link = hash_chain(zone, &node->hash);
+    volatile uint32_t *link = find_link(zone, node_index);
 
+    if (!link)
+        return;
     cache_zone_evict_file(zone, node, victims);
     if (node->purged > zone->purged)
         zone->purged = node->purged;
     node->known = 0;
-    while (*link != node_index)
-        link = &cache_node(zone, *link)->next;
     *link = node->next;
     unlink_use(zone, node);
     zone->totals.entries--;
@@ -203,8 +250,8 @@ static uint32_t allocate_node(struct cache_zone *zone, struct cache_victims *vic
 {
     uint32_t node_index = zone->unused;
 
-    for (unsigned looked = 0; !node_index && looked < EVICT_SCAN; looked++) {
-        if (zone->oldest && age_oldest(zone, 0, 0, victims))
+    for (unsigned looked = 0; !node_index && !zone->damaged && looked < EVICT_SCAN; looked++) {
+        if (age_oldest(zone, 0, 0, victims))
             node_index = zone->unused;
     }
     if (node_index)
@@ -283,8 +330,13 @@ static void set_file(struct cache_zone *zone, struct node *node, uint64_t sequen
 static bool was_purged(struct cache_zone *zone, const struct cache_origin *origin)
 {
     uint32_t node_index = cache_zone_find_node(zone, &origin->hash);
+    uint64_t purged = node_index ? cache_node(zone, node_index)->purged : 0;
 
-    return origin->since < zone->purged || (node_index && origin->since < cache_node(zone, node_index)->purged);
+    if (purged < zone->purged)
+        purged = zone->purged;
+    if (purged > __atomic_load_n(&zone->sequence, __ATOMIC_RELAXED)) /* forged, or the sequence number is */
+        zone->damaged = 1;
+    return origin->since < purged;
 }
 
 int cache_zone_publish(struct cache_zone *zone, const struct cache_id *id, uint64_t size,
@@ -332,7 +384,7 @@ int cache_zone_adopt(struct cache_zone *zone, const struct cache_id *id, uint64_
         bool purged = node->purged && !cache_zone_is_newer(zone, id->sequence, node->purged);
 
         if (purged || (node->sequence && !cache_zone_is_newer(zone, id->sequence, node->sequence))) {
-            victims->ids[victims->count++] = *id;
+            cache_victims_add(victims, id);
         } else {
             cache_zone_evict_file(zone, node, victims);
             set_file(zone, node, id->sequence, size);
@@ -397,7 +449,8 @@ bool cache_zone_evict(struct cache_zone *zone, uint32_t inactive_s, uint64_t max
     for (unsigned looked = 0; looked < EVICT_SCAN && victims->count < CACHE_VICTIMS; looked++) {
         const struct node *oldest = zone->oldest ? cache_node(zone, zone->oldest) : NULL;
 
-        more = oldest && (zone->totals.bytes > max_bytes ||
+        zone->damaged |= !oldest && zone->totals.entries > 0;
+        more = oldest && !zone->damaged && (zone->totals.bytes > max_bytes ||
                           __atomic_load_n(&oldest->used_s, __ATOMIC_RELAXED) < inactive_s);
         if (!more)
             break;

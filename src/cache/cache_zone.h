@@ -3,8 +3,9 @@
  * memory created before the workers are forked. It holds hashes and sequence numbers, no file names or contents.
  *
  * One lock protects all functions except cache_zone_current, which is called for each hit. If a process dies while it
- * holds the lock, the next process rebuilds the chains from the nodes. Times are those of the monotonic clock, which is
- * the same in all processes.
+ * holds the lock, the next process rebuilds the chains from the nodes. An index that a compromised process has
+ * overwritten is emptied as soon as a call finds numbers that cannot be right; then a scan of the directory is requested.
+ * Times are those of the monotonic clock, which is the same in all processes.
  */
 #ifndef CACHE_CACHE_ZONE_H
 #define CACHE_CACHE_ZONE_H
@@ -33,6 +34,13 @@ struct cache_victims {
     struct cache_id ids[CACHE_VICTIMS];
 };
 
+/* Adds a file. The capacity is exceeded only if a compromised process changes the index meanwhile: then it is left out. */
+static inline void cache_victims_add(struct cache_victims *victims, const struct cache_id *id)
+{
+    if (victims->count < CACHE_VICTIMS)
+        victims->ids[victims->count++] = *id;
+}
+
 /* The index data of a hash. */
 struct cache_view {
     uint32_t node;                  /* index of the node, for cache_zone_current and cache_zone_grow */
@@ -51,7 +59,7 @@ struct cache_zone;
 
 /*
  * Creates an index in `size` bytes; sequence numbers start above `first` (the time in microseconds: unused before).
- * NULL when out of memory, or if `size` is too small.
+ * NULL when out of memory, if `size` is too small, or above LIMIT_CACHE_ZONE_MAX.
  */
 struct cache_zone *cache_zone_create(size_t size, uint64_t first);
 /* Adds an owner: the last cache_zone_destroy frees the zone. Called by the master only. Returns the zone. */
@@ -148,11 +156,11 @@ void cache_zone_totals(struct cache_zone *zone, struct cache_totals *out);
  * worker has it.
  */
 bool cache_zone_acquire_leadership(struct cache_zone *zone, unsigned worker, uint64_t now_ms, uint64_t leadership_ms);
-/* Returns the number of requested scans: the first one, and one for each worker that died. */
+/* Returns the number of requested scans: the first one, one for each worker that died, and one after damage. */
 uint64_t cache_zone_scans_requested(struct cache_zone *zone);
 /* Marks the scan of that number as done. */
 void cache_zone_scan_done(struct cache_zone *zone, uint64_t walk);
-/* Returns true once the first scan is done. */
+/* Returns true once the first scan is done; after damage, the one that it requested. */
 bool cache_zone_loaded(const struct cache_zone *zone);
 /* Returns true if the scan of that number is not done. */
 bool cache_zone_scan_is_pending(const struct cache_zone *zone, uint64_t walk);

@@ -4,6 +4,7 @@
 #include "cache/cache_zone_private.h"
 
 #include "base/limits.h"
+#include "base/saturate.h"
 
 bool cache_zone_fill_lock(struct cache_zone *zone, const struct cache_hash *hash, uint64_t fill_lock, uint64_t now_ms,
                           uint64_t until_ms, struct cache_victims *victims)
@@ -63,16 +64,20 @@ static void remove_dead_workers(struct cache_zone *zone)
     cache_zone_unlock(zone);
 }
 
-/* One number holds the end of the leadership and the worker, so that both change atomically. */
+/*
+ * One number holds the end of the leadership and the worker, so that both change atomically. A later end than a leader
+ * sets is not valid: a compromised worker could stop the cache manager for ever. Clocks of workers differ slightly.
+ */
 bool cache_zone_acquire_leadership(struct cache_zone *zone, unsigned worker, uint64_t now_ms, uint64_t leadership_ms)
 {
-    uint64_t seen;
+    uint64_t seen, left_ms;
     bool is_leader;
 
     remove_dead_workers(zone);
     seen = __atomic_load_n(&zone->leader, __ATOMIC_RELAXED);
     is_leader = seen % LIMIT_WORKERS == worker && seen != 0;
-    if (!is_leader && seen / LIMIT_WORKERS > now_ms)
+    left_ms = u64_sub_sat(seen / LIMIT_WORKERS, now_ms);
+    if (!is_leader && left_ms > 0 && left_ms <= 2 * leadership_ms)
         return false;
     return __atomic_compare_exchange_n(&zone->leader, &seen, (now_ms + leadership_ms) * LIMIT_WORKERS + worker, false,
                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED);
@@ -84,9 +89,11 @@ uint64_t cache_zone_scans_requested(struct cache_zone *zone)
     return __atomic_load_n(&zone->walks, __ATOMIC_RELAXED);
 }
 
+/* A greater number than those of requested scans is from before the index was emptied. */
 void cache_zone_scan_done(struct cache_zone *zone, uint64_t walk)
 {
-    __atomic_store_n(&zone->walked, walk, __ATOMIC_RELAXED);
+    if (walk <= __atomic_load_n(&zone->walks, __ATOMIC_RELAXED))
+        __atomic_store_n(&zone->walked, walk, __ATOMIC_RELAXED);
 }
 
 bool cache_zone_scan_is_pending(const struct cache_zone *zone, uint64_t walk)
@@ -96,5 +103,5 @@ bool cache_zone_scan_is_pending(const struct cache_zone *zone, uint64_t walk)
 
 bool cache_zone_loaded(const struct cache_zone *zone)
 {
-    return !cache_zone_scan_is_pending(zone, 1);
+    return !cache_zone_scan_is_pending(zone, __atomic_load_n(&zone->complete, __ATOMIC_RELAXED));
 }

@@ -10,6 +10,10 @@
 
 #define NO_NODE 0u                   /* node numbers start at 1 */
 
+/*
+ * A compromised process can write anything at any time. Numbers of nodes are volatile: a number is read once for its
+ * check and its use.
+ */
 struct node {
     struct cache_hash hash;
     uint64_t sequence;              /* sequence and size are read without the lock */
@@ -17,8 +21,8 @@ struct node {
     uint64_t purged;                /* sequence number at the last purge; 0: never */
     uint64_t fill_lock;                 /* holder of the fill lock; 0: none */
     uint64_t fill_lock_ms;
-    uint32_t next;                  /* in its chain, or in the free list */
-    uint32_t newer, older;
+    volatile uint32_t next;         /* in its chain, or in the free list */
+    volatile uint32_t newer, older;
     uint32_t used_s;                /* atomic: written without the lock */
     uint32_t moved_s;               /* used_s when the node was moved to the front of the list */
     uint32_t uses;
@@ -31,17 +35,29 @@ struct cache_zone {
     uint64_t purged;                /* the latest purge of removed nodes */
     uint64_t leader;                /* end of the leadership in ms; the low bits are the worker's number */
     uint64_t walks, walked;
-    uint32_t node_count, chain_count;
-    uint32_t unused;                /* the free list */
-    uint32_t newest, oldest;
+    uint64_t complete;              /* the scan after which the index has all files */
     struct cache_totals totals;
-    uint32_t *chains;               /* chains and nodes follow this struct, at the same address in all workers */
-    struct node *nodes;
+    uint32_t damaged;               /* the index contradicts itself: it is emptied by the next cache_zone_lock */
+    volatile uint32_t unused;       /* the free list */
+    volatile uint32_t newest, oldest;
+    struct node nodes[];            /* the first one stands in for numbers that no node has; the chains follow */
 };
+
+/* The number of nodes after the first one, and of chains: follows from the size, which is private to each process. */
+static inline uint32_t cache_node_count(const struct cache_zone *zone)
+{
+    const size_t each = sizeof(struct node) + sizeof(uint32_t);
+
+    return (uint32_t)((shared_zone_size(&zone->shared) - sizeof(*zone) - sizeof(struct node)) / each);
+}
 
 static inline struct node *cache_node(struct cache_zone *zone, uint32_t node_index)
 {
-    return &zone->nodes[node_index - 1];
+    if (node_index == NO_NODE || node_index > cache_node_count(zone)) {
+        zone->damaged = 1;
+        node_index = 0;
+    }
+    return &zone->nodes[node_index];
 }
 
 static inline bool cache_node_fill_locked(const struct node *node, uint64_t now_ms)

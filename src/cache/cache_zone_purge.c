@@ -19,17 +19,18 @@ uint64_t cache_zone_refuse_fetches(struct cache_zone *zone)
 unsigned cache_zone_files(struct cache_zone *zone, uint32_t *cursor, uint64_t since,
                           struct cache_file files[CACHE_VICTIMS], bool *out_more)
 {
+    uint32_t last = cache_node_count(zone);
     unsigned count = 0;
 
     cache_zone_lock(zone);
-    for (unsigned seen = 0; seen < SCAN && count < CACHE_VICTIMS && *cursor < zone->node_count; seen++) {
+    for (unsigned seen = 0; seen < SCAN && count < CACHE_VICTIMS && *cursor < last; seen++) {
         const struct node *node = cache_node(zone, ++*cursor);
 
         if (node->known && node->sequence != 0 && !cache_zone_is_newer(zone, node->sequence, since))
             files[count++] = (struct cache_file){{node->hash, node->sequence}, node->size, *cursor,
                                                  __atomic_load_n(&node->used_s, __ATOMIC_RELAXED)};
     }
-    *out_more = *cursor < zone->node_count;
+    *out_more = *cursor < last;
     cache_zone_unlock(zone);
     return count;
 }
