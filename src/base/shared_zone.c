@@ -1,9 +1,8 @@
 /*
- * An anonymous shared mapping that begins with a robust mutex, after one private page.
+ * An anonymous shared mapping that begins with a lock, after one private page.
  */
 #include "base/shared_zone.h"
 
-#include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,20 +14,6 @@ static size_t page_size(void)
 static struct shared_zone_owner *zone_owner(struct shared_zone *zone)
 {
     return (struct shared_zone_owner *)(void *)zone - 1;
-}
-
-static bool make_lock(pthread_mutex_t *lock)
-{
-    pthread_mutexattr_t attributes;
-    bool good;
-
-    if (pthread_mutexattr_init(&attributes) != 0)
-        return false;
-    good = pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED) == 0 &&
-           pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST) == 0 &&
-           pthread_mutex_init(lock, &attributes) == 0;
-    pthread_mutexattr_destroy(&attributes);
-    return good;
 }
 
 /* Maps the private page and `size` shared bytes after it; NULL when out of memory. */
@@ -61,10 +46,6 @@ void *shared_zone_create(size_t size)
 
     if (!zone)
         return NULL;
-    if (!make_lock(&zone->lock)) {
-        unmap_zone(zone, size);
-        return NULL;
-    }
     zone_owner(zone)->size = size;
     return zone;
 }
@@ -93,15 +74,12 @@ void shared_zone_abandon(struct shared_zone *zone, unsigned slot)
 
 bool shared_zone_lock(struct shared_zone *zone)
 {
-    if (pthread_mutex_lock(&zone->lock) != EOWNERDEAD)
-        return false;
-    pthread_mutex_consistent(&zone->lock);
-    return true;
+    return shared_lock_acquire(&zone->lock);
 }
 
 void shared_zone_unlock(struct shared_zone *zone)
 {
-    pthread_mutex_unlock(&zone->lock);
+    shared_lock_release(&zone->lock);
 }
 
 /* A bit is cleared after its slot was cleaned: if this process dies before, the next one repeats it. */

@@ -1,6 +1,6 @@
 /*
  * Memory with a lock, shared at one address by all processes that are forked after its creation. If a process dies
- * while it holds the lock, the next process gets the lock (pthread_mutexattr_setrobust(3)).
+ * while it holds the lock, the next process gets the lock (shared_lock.h). A thread holds the lock of one zone at a time.
  *
  * The process that creates zones (the master) never locks them, and uses no value that other processes can write: it
  * neither waits for a process that holds the lock, nor depends on the contents. It creates, shares, abandons and
@@ -11,15 +11,15 @@
 
 #include "base/limits.h"
 #include "base/must_check.h"
+#include "base/shared_lock.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* The header of every shared zone. */
 struct shared_zone {
-    pthread_mutex_t lock;
+    struct shared_lock lock;
     uint64_t abandoned[LIMIT_WORKERS / 64]; /* a bit for each slot of a worker whose process died; atomic */
     uint64_t any_abandoned;         /* nonzero: a bit was set since the last shared_zone_clean; atomic */
 };

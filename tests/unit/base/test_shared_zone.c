@@ -5,6 +5,7 @@
 
 #include <check.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -150,6 +151,82 @@ START_TEST(abandoned_places_are_cleaned_once)
 }
 END_TEST
 
+/* Another process overwrites the zone while this one holds its lock: the release uses no pointer from there. */
+START_TEST(holder_withstands_overwriting)
+{
+    struct notes *notes = shared_zone_create(sizeof(*notes));
+
+    for (int byte = 0; byte < 256; byte += 51) {
+        (void)shared_zone_lock(&notes->shared);
+        overwrite_shared_memory(byte);
+        shared_zone_unlock(&notes->shared);
+        (void)shared_zone_lock(&notes->shared);
+        shared_zone_unlock(&notes->shared);
+    }
+    shared_zone_destroy(&notes->shared);
+}
+END_TEST
+
+/* Processes that wait for the lock get it one by one, also if processes die with it, or while they wait. */
+START_TEST(waiting_processes_continue)
+{
+    struct notes *notes = shared_zone_create(sizeof(*notes));
+    pid_t children[6];
+    int status;
+
+    for (unsigned round = 0; round < 40; round++) {
+        for (size_t i = 0; i < 6; i++) {
+            children[i] = fork();
+            ck_assert_int_ge(children[i], 0);
+            while (children[i] == 0) {
+                (void)shared_zone_lock(&notes->shared);
+                notes->count++;
+                shared_zone_unlock(&notes->shared);
+            }
+        }
+        usleep(500 + round * 97);
+        for (size_t i = 0; i < 6; i++) {
+            (void)shared_zone_lock(&notes->shared);
+            shared_zone_unlock(&notes->shared);
+            ck_assert_int_eq(kill(children[i], SIGKILL), 0);
+            ck_assert_int_eq(waitpid(children[i], &status, 0), children[i]);
+        }
+    }
+    ck_assert_uint_gt(notes->count, 0);
+    shared_zone_destroy(&notes->shared);
+}
+END_TEST
+
+static void *add_in_thread(void *argument)
+{
+    add_one(argument);
+    return NULL;
+}
+
+/* The threads of a process, before and after a fork, exclude each other. */
+START_TEST(threads_exclude_each_other)
+{
+    struct notes *notes = shared_zone_create(sizeof(*notes));
+    pthread_t threads[3];
+    pid_t child;
+    int status;
+
+    add_one(notes);
+    child = fork();
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, add_in_thread, notes), 0);
+    add_one(notes);
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+    if (child == 0)
+        _exit(0);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    ck_assert_uint_eq(notes->count, 9000);
+    shared_zone_destroy(&notes->shared);
+}
+END_TEST
+
 static void exit_now(struct shared_zone *zone, unsigned place)
 {
     _exit(0);
@@ -223,12 +300,16 @@ int main(void)
     SRunner *runner;
     int failed;
 
+    tcase_set_timeout(all, 60);
     tcase_add_test(all, invalid_sizes_are_rejected);
     tcase_add_test(all, other_processes_see_writes);
     tcase_add_test(all, death_with_the_lock_is_reported_once);
     tcase_add_test(all, last_reference_frees_the_zone);
     tcase_add_test(all, abandoned_places_are_cleaned_once);
     tcase_add_test(all, death_while_cleaning_is_repeated);
+    tcase_add_test(all, holder_withstands_overwriting);
+    tcase_add_test(all, waiting_processes_continue);
+    tcase_add_test(all, threads_exclude_each_other);
     tcase_add_test(all, creator_takes_no_lock);
     tcase_add_test(all, zone_of_the_master_withstands_overwriting);
     suite_add_tcase(suite, all);

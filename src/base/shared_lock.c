@@ -1,0 +1,81 @@
+/*
+ * The protocol of robust futexes with one lock per thread: the kernel finds it in list_op_pending, where it also
+ * handles a thread that dies while it acquires or releases the lock. The list itself is always empty.
+ */
+#include "base/shared_lock.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static _Thread_local struct robust_list_head held; /* replaces the list of the C library, which is not used */
+static _Thread_local uint32_t thread;              /* its number; 0: `held` is not registered */
+
+/* A child process has another number, and no registered list. */
+static void forget_thread(void)
+{
+    thread = 0;
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, forget_thread);
+}
+
+static void register_thread(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    (void)pthread_once(&once, watch_forks);
+    held.list.next = &held.list;
+    held.futex_offset = 0;
+    held.list_op_pending = NULL;
+    thread = (uint32_t)syscall(SYS_gettid);
+    (void)syscall(SYS_set_robust_list, &held, sizeof(held));
+}
+
+/* The kernel reads it when this thread dies. */
+static void set_held(struct shared_lock *lock)
+{
+    __atomic_store_n(&held.list_op_pending, (struct robust_list *)(void *)lock, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static bool change_word(struct shared_lock *lock, uint32_t *seen, uint32_t word)
+{
+    return __atomic_compare_exchange_n(&lock->word, seen, word, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+/* A thread that has waited sets FUTEX_WAITERS: it does not know whether others wait. */
+static bool wait_for_lock(struct shared_lock *lock, uint32_t seen)
+{
+    for (;;) {
+        if ((seen & FUTEX_TID_MASK) == 0) {
+            if (change_word(lock, &seen, thread | FUTEX_WAITERS))
+                return seen & FUTEX_OWNER_DIED;
+        } else if (seen & FUTEX_WAITERS || change_word(lock, &seen, seen | FUTEX_WAITERS)) {
+            (void)syscall(SYS_futex, &lock->word, FUTEX_WAIT, seen | FUTEX_WAITERS, NULL, NULL, 0);
+            seen = __atomic_load_n(&lock->word, __ATOMIC_RELAXED);
+        }
+    }
+}
+
+bool shared_lock_acquire(struct shared_lock *lock)
+{
+    uint32_t seen = 0;
+
+    if (thread == 0)
+        register_thread();
+    set_held(lock);
+    return !change_word(lock, &seen, thread) && wait_for_lock(lock, seen);
+}
+
+void shared_lock_release(struct shared_lock *lock)
+{
+    if (__atomic_exchange_n(&lock->word, 0, __ATOMIC_RELEASE) & FUTEX_WAITERS)
+        (void)syscall(SYS_futex, &lock->word, FUTEX_WAKE, 1, NULL, NULL, 0);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    set_held(NULL);
+}

@@ -1,0 +1,26 @@
+/*
+ * A lock in shared memory, which the kernel releases if the thread that holds it dies (robust futexes,
+ * set_robust_list(2)).
+ *
+ * Other processes can write the word of the lock at any time: then a thread waits, or two threads hold the lock, and
+ * nothing else happens. A robust mutex of pthreads is not sufficient: it has pointers in the shared memory, which
+ * pthread_mutex_unlock follows and writes to.
+ *
+ * A thread holds at most one of these locks at a time, and no robust mutex of pthreads.
+ */
+#ifndef BASE_SHARED_LOCK_H
+#define BASE_SHARED_LOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Zero: nothing holds it. */
+struct shared_lock {
+    uint32_t word;                  /* the thread's number and bits of futex(2); atomic */
+};
+
+/* Waits for the lock. True: the previous holder died. */
+bool shared_lock_acquire(struct shared_lock *lock);
+void shared_lock_release(struct shared_lock *lock);
+
+#endif
