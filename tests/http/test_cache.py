@@ -158,6 +158,7 @@ class Scripted(Upstream):
 
     def __init__(self, **options):
         self.answers = {}
+        self.other_answer = ''
         super().__init__(**options)
         self.scripts = self
 
@@ -170,7 +171,7 @@ class Scripted(Upstream):
     def respond(self, peer):
         peer.read_body()
         path = peer.request.target
-        answer = self.answers.get(path, '')
+        answer = self.answers.get(path, self.other_answer)
         if callable(answer):
             return answer(peer)
         return self.send_response(peer, answer, f'{path} {len(self.requests_of(path))}'.encode())

@@ -26,15 +26,15 @@ def cache(loop, new_directory, upstream, certificate, tls_transport):
     folder = new_directory()
     running = []
 
-    def starter(workers=1, location=None, **path):
+    def starter(workers=1, location=None, http=None, locations=None, **path):
         port, secret = server_kit.free_port(), server_kit.free_port()
         block = {'listen': [f'127.0.0.1:{port}', f'127.0.0.1:{secret} ssl'], 'ssl_certificate': certificate[0],
                  'ssl_certificate_key': certificate[1], 'ssl_ktls': {'user': 'off', 'ktls': 'on'}[tls_transport], 'root': str(folder), 'location': {
                      '/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_cache': 'one', 'proxy_cache_lock': True,
                            'add_header': 'X-Cache $upstream_cache_status always', **(location or {})},
-                     '/file.bin': {}}}
+                     '/file.bin': {}, **(locations or {})}}
         made = server_kit.Server(folder / f'server{len(running)}', [block], loop=loop, main={'worker_processes': workers},
-                                 http={'proxy_cache_path': {'path': str(folder / 'cache'), 'keys_zone': 'one:1m', **path}})
+                                 http={'proxy_cache_path': {'path': str(folder / 'cache'), 'keys_zone': 'one:1m', **path}, **(http or {})})
         os.chmod(made.folder, 0o755)
         made.start([port])
         made.port, made.secret, made.cache = port, secret, folder / 'cache'
@@ -122,6 +122,67 @@ def test_killed_worker_stores_no_incomplete_response(cache, upstream):
     assert fetched(server, '/big').body == WHOLE
     wait_for(lambda: not temporary(server), 'the temporary file of the killed worker is deleted')
     assert len(upstream.requests_of('/big')) == 2
+
+
+class Load:
+    """Threads that request stored and new responses one after the other until the end of the block, and compare their bodies."""
+
+    def __init__(self, server, threads=4):
+        self.server = server
+        self.ended = False
+        self.complete = 0               # responses
+        self.interrupted = 0            # by the end of a connection
+        self.wrong = []
+        self.threads = [threading.Thread(target=self.run, args=(number,)) for number in range(threads)]
+
+    def run(self, number):
+        count = number * 7
+        while not self.ended:
+            count += 1
+            path = f'/load{count % 20 if count % 3 else f"{number}.{count}"}'
+            try:
+                response = fetched(self.server, path)
+            except (OSError, EOFError):
+                self.interrupted += 1
+                continue
+            self.complete += 1
+            if response.status != 200 or not response.body.startswith(f'{path} '.encode()):
+                self.wrong.append((path, response.status, response.body))
+
+    def kill_worker(self):
+        """Kills the oldest of four workers after further responses, and waits for another one."""
+        enough, worker = self.complete + 20, min(self.server.workers())
+        wait_for(lambda: self.complete >= enough, 'further responses')
+        os.kill(worker, signal.SIGKILL)
+        wait_for(lambda: worker not in self.server.workers() and len(self.server.workers()) == 4, 'another worker')
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *unused):
+        self.ended = True
+        for thread in self.threads:
+            thread.join(60)
+
+
+def test_killed_workers_under_load_leave_index_and_limits_intact(cache, upstream):
+    """Some of the workers are killed with the lock of a zone, or between two changes of it."""
+    upstream.other_answer = 'Cache-Control: max-age=600'
+    server = cache(workers=4, location={'limit_conn': 'open 1000', 'limit_req': 'zone=rate burst=100000 nodelay'},
+                   locations={'/last': {'limit_conn': 'open 1', 'return': '200 ok'}},
+                   http={'limit_conn_zone': '$server_port zone=open:1m', 'limit_req_zone': '$server_port zone=rate:1m rate=100000r/s'})
+    with Load(server) as load:
+        for _ in range(16):
+            load.kill_worker()
+    assert load.wrong == [] and load.complete > 16 * 20
+    wait_for(lambda: fetched(server, '/last').status == 200, 'no request of a killed worker is counted')
+    wait_for(lambda: not temporary(server), 'the temporary files of killed workers are deleted')
+    bodies = {f'/load{number}': fetched(server, f'/load{number}').body for number in range(20)}
+    for path, body in bodies.items():
+        wait_until_stored(server, path)
+        assert fetched(server, path).body == body
 
 
 def test_restart_after_kill_serves_complete_responses(cache, upstream):
