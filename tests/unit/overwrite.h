@@ -1,9 +1,11 @@
 /*
- * A worker that writes anything into shared memory: all of it, in a child process. The master's functions must neither
- * block nor fail afterwards.
+ * A worker that writes anything into shared memory, in a child process: all of it, after which the master's functions
+ * must neither block nor fail; or numbers at random places, while other workers use it.
  */
 #ifndef TEST_UNIT_OVERWRITE_H
 #define TEST_UNIT_OVERWRITE_H
+
+#include "base/shared_zone.h"
 
 #include <check.h>
 #include <inttypes.h>
@@ -27,6 +29,45 @@ static inline int overwrite_mappings(int byte)
         count++;
     }
     return count;
+}
+
+/* Writes `count` small and large numbers at random places of every shared mapping, after the header of a zone. */
+static inline void write_random_numbers(unsigned count, uint64_t state)
+{
+    FILE *maps = fopen("/proc/self/maps", "re");
+    char line[512], access[8];
+    uintptr_t from, to;
+
+    while (maps && fgets(line, sizeof(line), maps)) {
+        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %7s", &from, &to, access) != 3 || strcmp(access, "rw-s") != 0)
+            continue;
+        from += sizeof(struct shared_zone);
+        for (unsigned i = 0; i < count; i++) {
+            uint32_t *place, value;
+
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            place = (uint32_t *)from + (state >> 24) % ((to - from) / sizeof(uint32_t));
+            value = (uint32_t)(state >> 32);
+            __atomic_store_n(place, i % 4 ? value % 1500 : value, __ATOMIC_RELAXED);
+        }
+    }
+}
+
+/* Calls `use` again and again while a child process does that. */
+static inline void use_while_other_process_writes(void (*use)(void), uint64_t seed)
+{
+    pid_t child = fork();
+    int status;
+
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        write_random_numbers(300000, seed);
+        _exit(0);
+    }
+    do {
+        use();
+    } while (waitpid(child, &status, WNOHANG) == 0);
+    ck_assert_int_eq(status, 0);
 }
 
 /* In a child process. */

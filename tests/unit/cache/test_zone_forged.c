@@ -8,10 +8,9 @@
 #include "base/shared_zone.h"
 #include "cache_fixture.h"
 #include "../http/suite.h"
+#include "../overwrite.h"
 
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define SIZE  (32 * 1024)
 #define NODES 400 /* more than the index has */
@@ -269,40 +268,10 @@ START_TEST(overwritten_index_recovers)
 }
 END_TEST
 
-static uint32_t random_number(uint64_t *state)
-{
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(*state >> 33);
-}
-
-/* Writes numbers at random places after the header: of nodes, and any others. */
-static void write_numbers(uint64_t seed)
-{
-    volatile uint32_t *words = (uint32_t *)(void *)((struct shared_zone *)zone + 1);
-    const uint32_t count = (SIZE - sizeof(struct shared_zone)) / sizeof(uint32_t);
-
-    for (unsigned i = 0; i < 300000; i++) {
-        uint32_t place = random_number(&seed) % count, value = random_number(&seed);
-
-        words[place] = i % 4 ? value % NODES : value << 1;
-    }
-    _exit(0);
-}
-
 START_TEST(other_process_writes_meanwhile)
 {
-    pid_t writer;
-    int status;
-
     open_zone();
-    writer = fork();
-    ck_assert_int_ge(writer, 0);
-    if (writer == 0)
-        write_numbers((uint64_t)_i);
-    do {
-        use_zone();
-    } while (waitpid(writer, &status, WNOHANG) == 0);
-    ck_assert_int_eq(status, 0);
+    use_while_other_process_writes(use_zone, (uint64_t)_i);
     use_and_destroy();
 }
 END_TEST

@@ -4,6 +4,7 @@
 #include "upstream/upstream_group.h"
 
 #include "../http/suite.h"
+#include "../overwrite.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -160,6 +161,34 @@ START_TEST(forged_entries_are_not_used)
 }
 END_TEST
 
+/* Stores and loads a few names; every length is valid. */
+static void use_names(void)
+{
+    char key[32];
+
+    for (unsigned i = 0; i < LIMIT_RESOLVED_NAMES + 20; i++) {
+        size_t count;
+
+        snprintf(key, sizeof(key), "%u.test:80", i);
+        store(key, i % 200, 1 + i % 5);
+        count = resolved_names_load(names, str_from(key), found);
+        ck_assert_uint_le(count, LIMIT_UPSTREAM_ADDRESSES);
+        for (size_t k = 0; k < count; k++)
+            ck_assert_uint_le(found[k].length, sizeof(found[k].socket));
+    }
+}
+
+START_TEST(other_process_writes_meanwhile)
+{
+    names = resolved_names_create();
+    use_while_other_process_writes(use_names, 1);
+    use_names();
+    store("a.test:80", 1, 2);
+    ck_assert_uint_eq(first_of("a.test:80"), 1);
+    resolved_names_destroy(names);
+}
+END_TEST
+
 START_TEST(retry_delay_grows)
 {
     ck_assert_uint_eq(upstream_resolve_retry_ms(1, 0), 1000);
@@ -178,7 +207,8 @@ int main(void)
 {
     const TTest *const tests[] = {
         latest_answer_is_found, failure_stores_nothing, names_and_addresses_are_limited, other_processes_see_names,
-        oversize_address_is_left_out, forged_entries_are_not_used, retry_delay_grows,
+        oversize_address_is_left_out, forged_entries_are_not_used, other_process_writes_meanwhile,
+        retry_delay_grows,
     };
 
     return suite_run("resolved_names", tests, COUNT(tests));

@@ -2,6 +2,7 @@
 #include "upstream/upstream_pool.h"
 
 #include "../http/suite.h"
+#include "../overwrite.h"
 #include "scripted.h"
 
 #include <errno.h>
@@ -284,6 +285,37 @@ START_TEST(one_worker_leads)
 }
 END_TEST
 
+/* Claims, counts and releases the entries of a few peers. */
+static void use_zone(void)
+{
+    int indexes[8];
+
+    for (unsigned i = 0; i < 8; i++) {
+        struct upstream_claim claim = {.key = i, .group = STR("group"), .name = STR("10.0.0.1:80"), .weight = 1 + i};
+
+        indexes[i] = upstream_zone_claim(zone, i % WORKERS, &claim);
+        ck_assert_int_lt(indexes[i], LIMIT_UPSTREAM_PEERS);
+        if (indexes[i] >= 0)
+            upstream_zone_count(zone, i % WORKERS, indexes[i], 1);
+    }
+    (void)upstream_zone_acquire_leadership(zone, 1, 1000, 100);
+    for (unsigned i = 0; i < 8; i += 2) {
+        if (indexes[i] >= 0)
+            upstream_zone_release(zone, i % WORKERS, indexes[i]);
+    }
+    upstream_zone_abandon(zone, 0);
+    upstream_zone_abandon(zone, 1);
+}
+
+START_TEST(other_process_writes_meanwhile)
+{
+    zone = upstream_zone_create(WORKERS);
+    use_while_other_process_writes(use_zone, 1);
+    use_zone();
+    upstream_zone_destroy(zone);
+}
+END_TEST
+
 /* More servers than bits in a word; each is chosen once. */
 START_TEST(concurrent_requests_retry_one_by_one)
 {
@@ -430,9 +462,9 @@ int main(void)
     const TTest *const tests[] = {
         worker_with_a_clock_behind, all_workers_see_failures, pause_doubles_after_failed_retries,
         max_conns_counts_all_workers, least_connections_counts_all_workers, connections_of_a_dead_worker_are_released,
-        peer_slots_are_shared_and_released, one_worker_leads, concurrent_requests_retry_one_by_one,
-        recovered_server_starts_slowly, least_time_is_chosen, complete_responses_are_in_the_histogram,
-        route_selects_its_server, unused_targets_are_replaced,
+        peer_slots_are_shared_and_released, one_worker_leads, other_process_writes_meanwhile,
+        concurrent_requests_retry_one_by_one, recovered_server_starts_slowly, least_time_is_chosen,
+        complete_responses_are_in_the_histogram, route_selects_its_server, unused_targets_are_replaced,
     };
 
     return suite_run("shared", tests, COUNT(tests));
