@@ -84,7 +84,7 @@ void status_print(struct status_page_text *page, const char *format, ...) PRINTF
 void status_print_text(struct status_page_text *page, struct str text);
 /* Prints text, escaped for HTML. */
 void status_print_html(struct status_page_text *page, const char *text);
-/* Prints a label value, escaped for Prometheus text. */
+/* Prints a label value, escaped for Prometheus text, whose readers reject a page with invalid UTF-8: U+FFFD replaces it. */
 void status_print_label(struct status_page_text *page, const char *text);
 /* Prints the contents of a JSON string. Bytes that are not UTF-8 become U+FFFD. */
 void status_print_json(struct status_page_text *page, const char *text);

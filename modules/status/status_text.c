@@ -44,11 +44,19 @@ void status_print_json(struct status_page_text *page, const char *text)
 
 void status_print_label(struct status_page_text *page, const char *text)
 {
-    for (; *text; text++) {
-        if (*text == '\n')
+    struct str left = str_from(text);
+
+    while (!str_empty(left)) {
+        size_t length = html_character_length(left);
+        char first = left.data[0];
+
+        if (length == 0)
+            status_print(page, "\xef\xbf\xbd");
+        else if (first == '\n')
             status_print(page, "\\n");
         else
-            status_print(page, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+            status_print(page, first == '"' || first == '\\' ? "\\%.*s" : "%.*s", (int)length, left.data);
+        left = str_skip(left, length ? length : 1);
     }
 }
 

@@ -295,12 +295,15 @@ def test_health_check_match(environment, response, good):
     assert {environment.responding_server() for _ in range(6)} == ({'one', 'two'} if good else {'two'})
 
 
-def test_status_page_is_json_for_any_name(environment):
+def test_status_page_is_valid_for_any_name(environment):
     """A name that is not cut off between the bytes of a character, and one that is: the zone stores 63 bytes."""
     for name in ('a"\\\t\x1bä', 'ä' * 40):
         environment.start([address(environment.upstream(name))], name=name)
         rows = json.loads(environment.get('/status?format=json').body)['upstreams']
-        assert [row['upstream'] for row in rows] == [name if len(name) < 20 else 'ä' * 31 + '\ufffd']
+        shown = name if len(name) < 20 else 'ä' * 31 + '\ufffd'
+        assert [row['upstream'] for row in rows] == [shown]
+        label = shown.replace('\\', '\\\\').replace('"', '\\"')
+        assert f'sluice_upstream_requests_total{{upstream="{label}",' in environment.get('/status?format=prometheus').body.decode()
         environment.server.stop()
 
 

@@ -3,8 +3,7 @@
  */
 #include "server/page/html.h"
 
-/* Length in bytes of the UTF-8 character at the start of the text (RFC 3629); 0: invalid. */
-static size_t utf8_character_length(struct str text)
+size_t html_character_length(struct str text)
 {
     unsigned char first = (unsigned char)text.data[0];
     size_t length = first < 0x80                    ? 1
@@ -52,7 +51,7 @@ int html_append(struct buffer *out, struct str text)
     int error = 0;
 
     while (text.length && error == 0) {
-        size_t length = utf8_character_length(text);
+        size_t length = html_character_length(text);
         struct str sign = length ? escape_of(text.data[0]) : STR("\357\277\275");
 
         error = buffer_append(out, sign.data ? sign : str_slice(text, 0, length));
