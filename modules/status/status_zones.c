@@ -44,25 +44,20 @@ static const struct row {
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
-/* The label with its name, escaped for Prometheus text. data NULL: out of memory. */
-static struct str make_label(struct arena *arena, struct str name)
+/* The label with its name, escaped for Prometheus text once for all samples. data NULL: out of memory. */
+static struct str make_label(struct arena *arena, const char *name)
 {
-    static const char start[] = "zone=\"";
-    size_t length = sizeof(start) - 1;
-    char *text = arena_alloc(arena, 2 * name.length + sizeof(start) + 1);
+    struct buffer text = {0};
+    struct status_page_text label = {.out = &text};
+    struct str copy = {NULL, 0};
 
-    if (!text)
-        return (struct str){NULL, 0};
-    memcpy(text, start, length);
-    for (size_t i = 0; i < name.length; i++) {
-        if (name.data[i] == '"' || name.data[i] == '\\' || name.data[i] == '\n')
-            text[length++] = '\\';
-        text[length++] = name.data[i];
-        if (name.data[i] == '\n')
-            text[length - 1] = 'n';
-    }
-    text[length++] = '"';
-    return str_of(text, length);
+    status_print(&label, "zone=\"");
+    status_print_label(&label, name);
+    status_print(&label, "\"");
+    if (label.error == 0)
+        copy = arena_copy(arena, buffer_str(&text));
+    buffer_finish(&text);
+    return copy;
 }
 
 int status_zones_collect(struct status_values *values, struct arena *arena, const struct status_zones *zones,
@@ -76,7 +71,7 @@ int status_zones_collect(struct status_values *values, struct arena *arena, cons
 
         value->kind = zones->items[i]->kind;
         value->name = arena_copy(arena, zones->items[i]->name).data;
-        value->label = make_label(arena, zones->items[i]->name);
+        value->label = value->name ? make_label(arena, value->name) : STR("");
         if (!value->name || !value->label.data)
             return -ENOMEM;
         status_zone_sum(zones->items[i], slots, &value->counts);

@@ -309,6 +309,20 @@ def test_formats(zoned):
     assert len(rows) > 5 and [float(row) for row in rows] == sorted((float(row) for row in rows), reverse=True), 'the slowest first'
 
 
+def test_page_is_valid_for_any_name(tmp_path):
+    """The environment may contain bytes that are not UTF-8."""
+    port = server_kit.free_port()
+    server = server_kit.Server(tmp_path / 'bytes', [{'listen': f'127.0.0.1:{port}', 'status_zone': 'a"${ZONE}b', 'location': {'/': {'status': 'on'}}}],
+                               environment={'ZONE': os.fsdecode(b'\xff\xc3')})
+    server.start([port])
+    client = http1.connect(port)
+    for form, expected in (('prometheus', '{zone="a\\"\ufffd\ufffdb"} '), ('html', '<td>a&quot;\ufffd\ufffdb<td>')):
+        assert expected in client.get(f'/?format={form}').body.decode()
+    assert json.loads(client.get('/?format=json').body)['server_zones'][0]['zone'] == 'a"\ufffd\ufffdb'
+    client.close()
+    server.stop()
+
+
 def test_page_without_zones_is_unchanged(start):
     port = server_kit.free_port()
     server = start(servers=[{'listen': f'127.0.0.1:{port}', 'location': {'= /status': {'status': 'on'}}}], wait=False)
