@@ -1,6 +1,6 @@
 /*
- * The protocol of robust futexes with one lock per thread: the kernel finds it in list_op_pending, where it also
- * handles a thread that dies while it acquires or releases the lock. The list itself is always empty.
+ * The protocol of robust futexes: when a thread dies, the kernel reads its list of locks, and list_op_pending for a
+ * lock that it was acquiring or releasing. The list is in private memory.
  */
 #include "base/shared_lock.h"
 
@@ -30,16 +30,23 @@ static void register_thread(void)
 
     (void)pthread_once(&once, watch_forks);
     held.list.next = &held.list;
-    held.futex_offset = 0;
+    held.futex_offset = sizeof(struct shared_lock_link);
     held.list_op_pending = NULL;
     thread = (uint32_t)syscall(SYS_gettid);
     (void)syscall(SYS_set_robust_list, &held, sizeof(held));
 }
 
-/* The kernel reads it when this thread dies. */
-static void set_held(struct shared_lock *lock)
+static struct robust_list *link_of(struct shared_lock *lock)
 {
-    __atomic_store_n(&held.list_op_pending, (struct robust_list *)(void *)lock, __ATOMIC_RELAXED);
+    _Static_assert(sizeof(struct shared_lock_link) == sizeof(struct robust_list), "the link is that of the kernel");
+    return (struct robust_list *)(void *)((struct shared_lock_link *)(void *)lock - 1);
+}
+
+/* The kernel may read the list after any of these steps: their order is kept. */
+static void set_link(struct robust_list **link, struct robust_list *to)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    __atomic_store_n(link, to, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
@@ -65,17 +72,23 @@ static bool wait_for_lock(struct shared_lock *lock, uint32_t seen)
 bool shared_lock_acquire(struct shared_lock *lock)
 {
     uint32_t seen = 0;
+    bool died;
 
     if (thread == 0)
         register_thread();
-    set_held(lock);
-    return !change_word(lock, &seen, thread) && wait_for_lock(lock, seen);
+    set_link(&held.list_op_pending, link_of(lock));
+    died = !change_word(lock, &seen, thread) && wait_for_lock(lock, seen);
+    set_link(&link_of(lock)->next, held.list.next);
+    set_link(&held.list.next, link_of(lock));
+    set_link(&held.list_op_pending, NULL);
+    return died;
 }
 
 void shared_lock_release(struct shared_lock *lock)
 {
+    set_link(&held.list_op_pending, link_of(lock));
+    set_link(&held.list.next, link_of(lock)->next);
     if (__atomic_exchange_n(&lock->word, 0, __ATOMIC_RELEASE) & FUTEX_WAITERS)
         (void)syscall(SYS_futex, &lock->word, FUTEX_WAKE, 1, NULL, NULL, 0);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    set_held(NULL);
+    set_link(&held.list_op_pending, NULL);
 }

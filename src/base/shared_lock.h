@@ -6,13 +6,18 @@
  * nothing else happens. A robust mutex of pthreads is not sufficient: it has pointers in the shared memory, which
  * pthread_mutex_unlock follows and writes to.
  *
- * A thread holds at most one of these locks at a time, and no robust mutex of pthreads.
+ * A thread that holds several of these locks releases them in reverse order. It holds no robust mutex of pthreads.
  */
 #ifndef BASE_SHARED_LOCK_H
 #define BASE_SHARED_LOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* The link of a list of the locks that a thread holds: in private memory, directly before each lock. */
+struct shared_lock_link {
+    void *next;
+};
 
 /* Zero: nothing holds it. */
 struct shared_lock {

@@ -1,6 +1,6 @@
 /*
  * Memory with a lock, shared at one address by all processes that are forked after its creation. If a process dies
- * while it holds the lock, the next process gets the lock (shared_lock.h). A thread holds the lock of one zone at a time.
+ * while it holds the lock, the next process gets the lock (shared_lock.h). Locks of several zones are released in reverse order.
  *
  * The process that creates zones (the master) never locks them, and uses no value that other processes can write: it
  * neither waits for a process that holds the lock, nor depends on the contents. It creates, shares, abandons and
@@ -28,6 +28,7 @@ struct shared_zone {
 struct shared_zone_owner {
     size_t size;                    /* of the zone */
     unsigned sharers;               /* additional owners */
+    struct shared_lock_link link;   /* directly before the lock */
 };
 
 /* Maps `size` bytes, zeroed after the header. NULL when out of memory, or where `size` is smaller than the header. */

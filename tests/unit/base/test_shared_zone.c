@@ -167,6 +167,34 @@ START_TEST(holder_withstands_overwriting)
 }
 END_TEST
 
+/* A process that dies with several locks, also after it has released another one, blocks no other. */
+START_TEST(several_locks_of_a_dead_process)
+{
+    struct notes *zones[3];
+    int status;
+
+    for (size_t i = 0; i < 3; i++)
+        zones[i] = shared_zone_create(sizeof(*zones[i]));
+    for (int held = 0; held <= 3; held++) {
+        pid_t child = fork();
+
+        for (size_t i = 0; child == 0 && i < 3; i++)
+            (void)shared_zone_lock(&zones[i]->shared);
+        for (int i = 2; child == 0 && i >= held; i--)
+            shared_zone_unlock(&zones[i]->shared);
+        if (child == 0)
+            _exit(0);
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        for (int i = 0; i < 3; i++) {
+            ck_assert(shared_zone_lock(&zones[i]->shared) == (i < held));
+            shared_zone_unlock(&zones[i]->shared);
+        }
+    }
+    for (size_t i = 0; i < 3; i++)
+        shared_zone_destroy(&zones[i]->shared);
+}
+END_TEST
+
 /* Processes that wait for the lock get it one by one, also if processes die with it, or while they wait. */
 START_TEST(waiting_processes_continue)
 {
@@ -308,6 +336,7 @@ int main(void)
     tcase_add_test(all, abandoned_places_are_cleaned_once);
     tcase_add_test(all, death_while_cleaning_is_repeated);
     tcase_add_test(all, holder_withstands_overwriting);
+    tcase_add_test(all, several_locks_of_a_dead_process);
     tcase_add_test(all, waiting_processes_continue);
     tcase_add_test(all, threads_exclude_each_other);
     tcase_add_test(all, creator_takes_no_lock);
