@@ -117,8 +117,7 @@ static void end_page(struct list_task *task, struct cache_page *page, int result
     page->entries = task->entries;
     page->count = result == 0 ? task->count : 0;
     page->cursor = result == 0 && task->more ? task->cursor : 0;
-    page->ended(page, result);
-    page->entries = NULL;
+    page->ended(page, result); /* may free the page */
 }
 
 static void list_step_done(struct op *op, int result)

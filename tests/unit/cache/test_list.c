@@ -54,7 +54,6 @@ static uint32_t list(struct str prefix, uint32_t cursor, size_t max, size_t max_
     ck_assert_uint_eq(ends, before + 1);
     ck_assert_int_eq(ended_with, 0);
     ck_assert_uint_le(page.count, max);
-    ck_assert_ptr_null(page.entries);
     return page.cursor;
 }
 
@@ -228,6 +227,28 @@ START_TEST(sizes_in_the_index_are_checked)
 }
 END_TEST
 
+static void ended_and_freed(struct cache_page *page, int result)
+{
+    ends++;
+    memset(page, 0x5a, sizeof(*page));
+}
+
+START_TEST(the_owner_may_free_the_page)
+{
+    struct cache_page page = {.ended = ended_and_freed, .max = 10, .max_text = 1000};
+    struct cache_page freed;
+
+    open_all();
+    store_response("/a", "head", STR("body"));
+    ck_assert_int_eq(cache_list(store, &page, STR("")), 0);
+    finish_tasks();
+    ck_assert_uint_eq(ends, 1);
+    memset(&freed, 0x5a, sizeof(freed));
+    ck_assert_mem_eq(&page, &freed, sizeof(page));
+    close_all();
+}
+END_TEST
+
 START_TEST(a_listing_is_cancelled)
 {
     struct cache_page page = {.ended = ended, .max = 10, .max_text = 1000};
@@ -250,7 +271,8 @@ int main(void)
 {
     const TTest *tests[] = {keys_and_metadata_are_listed, pages_continue_at_the_cursor, a_prefix_selects_keys,
                             any_cursor_is_accepted, damaged_and_missing_files_are_left_out,
-                            sizes_in_the_index_are_checked, a_listing_is_cancelled};
+                            sizes_in_the_index_are_checked, the_owner_may_free_the_page,
+                            a_listing_is_cancelled};
 
     return cache_fixture_run("cache_list", tests, COUNT(tests));
 }
