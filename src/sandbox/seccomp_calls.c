@@ -98,6 +98,7 @@ const struct seccomp_row seccomp_rows[] = {
     {SECCOMP_ALWAYS, "ioctl", 1, {INT(1, SIOCGIFINDEX)}},
     {SECCOMP_ALWAYS, "ioctl", 1, {INT(1, SIOCGIFNAME)}},
     {SECCOMP_ALWAYS, "ioctl", 1, {INT(1, TCGETS)}},
-    {SECCOMP_URING, "io_uring_register", 1, {INT(1, IORING_UNREGISTER_RING_FDS)}},
+    /* Closes the ring. Its highest bit states that the ring is registered: liburing sets it from version 2.4 on. */
+    {SECCOMP_URING, "io_uring_register", 1, {{1, INT32_MAX, IORING_UNREGISTER_RING_FDS}}},
     {0},
 };

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/io_uring.h>
 #include <pthread.h>
 #include <seccomp.h>
 #include <signal.h>
@@ -109,6 +110,11 @@ static void open_ring(void)
     (void)syscall(SYS_io_uring_setup, 1, NULL);
 }
 
+static void register_buffers(void)
+{
+    (void)syscall(SYS_io_uring_register, -1, IORING_REGISTER_BUFFERS | 1u << 31, NULL, 1);
+}
+
 /* The signal mask of helper threads does not hide SIGSYS, but that of foreign code may. */
 static void blocked(void)
 {
@@ -129,6 +135,7 @@ START_TEST(denied_calls_end_the_process)
     assert_denied(set_owner, false, "fcntl");
     assert_denied(enter_ring, false, "io_uring_enter");
     assert_denied(open_ring, true, "io_uring_setup");
+    assert_denied(register_buffers, true, "io_uring_register");
 }
 END_TEST
 
@@ -141,9 +148,12 @@ START_TEST(a_blocked_signal_protects_nothing)
 }
 END_TEST
 
+/* liburing sets the highest bit of the operation if the kernel permits a registered ring (Linux 6.3). */
 static void use_ring(void)
 {
     require(syscall(SYS_io_uring_enter, -1, 0, 0, 0, NULL, 0) < 0 && errno == EBADF);
+    require(syscall(SYS_io_uring_register, -1, IORING_UNREGISTER_RING_FDS, NULL, 1) < 0 && errno != ENOSYS);
+    require(syscall(SYS_io_uring_register, -1, IORING_UNREGISTER_RING_FDS | 1u << 31, NULL, 1) < 0 && errno != ENOSYS);
 }
 
 START_TEST(rings_may_be_entered_by_their_loop)
