@@ -264,6 +264,7 @@ def test_killed_exporter_is_replaced(start, collector):
 def test_terminated_server_sends_the_last_spans(start, collector):
     site = start(exporter={'interval': '1h'})
     site.fetch('/local/x')
+    site.metrics()  # a later response: the first request has ended
     assert signal_and_wait(site.server, signal.SIGTERM) == 0
     spans(collector, 1)
 
@@ -325,7 +326,11 @@ def test_without_exporter_no_process_is_started(tmp_path, loop):
 @pytest.mark.skipif(os.geteuid() != 0, reason='needs root')
 def test_exporter_has_no_privileges(start):
     site = start(main={'user': 'nobody'})
-    with open(f'/proc/{site.exporter()}/status', encoding='ascii') as stream:
-        text = stream.read()
-    assert re.search(r'^NoNewPrivs:\s1$', text, re.M) and not re.search(r'^Uid:.*\t0\b', text, re.M)
-    assert re.search(r'^CapEff:\s0+$', text, re.M)
+
+    def dropped():
+        """True once the process that was forked has no privileges."""
+        with open(f'/proc/{site.exporter()}/status', encoding='ascii') as stream:
+            text = stream.read()
+        return (re.search(r'^NoNewPrivs:\s1$', text, re.M) and not re.search(r'^Uid:.*\t0\b', text, re.M)
+                and re.search(r'^CapEff:\s0+$', text, re.M))
+    wait_for(dropped, 'an exporter without privileges')
