@@ -178,19 +178,29 @@ static int refuse_change(struct control_call *call, const struct change *change,
                         -error);
 }
 
-/* Reports the entries of the server that were removed, or those that were not. */
-static int report_server(struct control_call *call, struct str name, bool removed)
+/* Finds the entries of the server, without removed ones: they may be in use after the server was added again. */
+static void find_entries(struct control_call *call, struct str name, bool entries[LIMIT_UPSTREAM_PEERS])
 {
     struct upstream_zone *zone = upstream_pool_zone(call->worker->upstreams);
     struct upstream_shared *peer;
     int index = 0;
 
-    report_begin(&call->report, "upstreams", control_peer_columns);
     while ((peer = control_next_peer(zone, &index, call->values[UPSTREAM].text)) != NULL) {
         struct upstream_names names = upstream_read_names(peer);
 
-        if (str_equal(str_from(names.server), name) && upstream_zone_is_removed(zone, peer) == removed)
-            control_write_peer(call, peer);
+        entries[index - 1] = str_equal(str_from(names.server), name) && !upstream_zone_is_removed(zone, peer);
+    }
+}
+
+/* Reports those that are removed now, or those that are not. */
+static int report_entries(struct control_call *call, const bool entries[LIMIT_UPSTREAM_PEERS], bool removed)
+{
+    struct upstream_zone *zone = upstream_pool_zone(call->worker->upstreams);
+
+    report_begin(&call->report, "upstreams", control_peer_columns);
+    for (int i = 0; i < LIMIT_UPSTREAM_PEERS; i++) {
+        if (entries[i] && upstream_zone_is_removed(zone, upstream_zone_at(zone, i)) == removed)
+            control_write_peer(call, upstream_zone_at(zone, i));
     }
     report_end(&call->report);
     return 200;
@@ -198,6 +208,7 @@ static int report_server(struct control_call *call, struct str name, bool remove
 
 int control_upstreams_add(struct control_call *call)
 {
+    bool entries[LIMIT_UPSTREAM_PEERS] = {false};
     struct change change = {.group = NULL};
     int status = begin_change(call, &change);
     int error;
@@ -215,21 +226,24 @@ int control_upstreams_add(struct control_call *call)
               "upstream server " STR_FMT " was added to \"" STR_FMT "\" with the weight %" PRIu64 "%s",
               STR_ARG(change.name), STR_ARG(call->values[UPSTREAM].text), change.server.weight,
               change.server.backup ? ", as a backup" : "");
-    return report_server(call, change.name, false);
+    find_entries(call, change.name, entries);
+    return report_entries(call, entries, false);
 }
 
 int control_upstreams_remove(struct control_call *call)
 {
+    bool entries[LIMIT_UPSTREAM_PEERS] = {false};
     struct change change = {.group = NULL};
     int status = begin_change(call, &change);
     int error;
 
     if (status != 200)
         return status;
+    find_entries(call, change.name, entries);
     error = upstream_group_remove_server(change.group, change.name);
     if (error < 0)
         return refuse_change(call, &change, error);
     log_write(call->worker->log, LOG_NOTICE, "upstream server " STR_FMT " was removed from \"" STR_FMT "\"",
               STR_ARG(change.name), STR_ARG(call->values[UPSTREAM].text));
-    return report_server(call, change.name, true);
+    return report_entries(call, entries, true);
 }
