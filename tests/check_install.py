@@ -15,7 +15,7 @@ LOOPBACK = ['127.0.0.1:8080', '127.0.0.1:8443']
 SYSTEM = {'systemd/system/sluice.service', 'systemd/system/sluice.socket', 'sysusers.d/sluice.conf', 'tmpfiles.d/sluice.conf',
           'modules-load.d/sluice.conf'}
 CONF = {'sluice/sluice.yaml', 'sluice/types.yaml', 'sluice/conf.d/default.yaml', 'logrotate.d/sluice'}
-SHARE = {'sluice/sluice.schema.json', 'sluice/www/icon.svg', 'sluice/www/index.html', 'sluice/www/style.css', 'man/man1/sluice.1',
+SHARE = {'sluice/sluice.schema.json', 'sluice/grafana/sluice.json', 'sluice/www/icon.svg', 'sluice/www/index.html', 'sluice/www/style.css', 'man/man1/sluice.1',
          'man/man5/sluice.yaml.5', 'bash-completion/completions/sluice', 'zsh/site-functions/_sluice', 'fish/vendor_completions.d/sluice.fish'}
 DOC = {'types.yaml', 'html/index.html', 'html/search.js', 'html/directives/proxy.html', 'docs/README.md', 'docs/recipes.md', 'docs/directives/core.md', 'examples/README.md', 'examples/sites/docs.yaml', 'www/index.html'}
 EXPOSURE_MAX = 2.0  # of `systemd-analyze security`
