@@ -3,6 +3,7 @@
  */
 #include "status.h"
 
+#include "base/utf8.h"
 #include "server/page/html.h"
 
 #include <errno.h>
@@ -47,7 +48,7 @@ void status_print_label(struct status_page_text *page, const char *text)
     struct str left = str_from(text);
 
     while (!str_empty(left)) {
-        size_t length = html_character_length(left);
+        size_t length = utf8_length(left);
         char first = left.data[0];
 
         if (length == 0)

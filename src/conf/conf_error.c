@@ -3,6 +3,7 @@
  */
 #include "conf/conf_tree.h"
 
+#include "base/utf8.h"
 #include "conf/source_text.h"
 
 #include <errno.h>
@@ -125,7 +126,7 @@ static bool mark_precedes(const struct conf_mark *a, const struct conf_mark *b)
 static int character_print(struct str line, size_t *at, struct buffer *out)
 {
     uint32_t code = 0;
-    size_t length = source_character(line, *at, &code);
+    size_t length = utf8_decode(str_skip(line, *at), &code);
     struct str shown = str_slice(line, *at, *at + length);
 
     if (code == '\t')
@@ -151,7 +152,7 @@ static int excerpt_print(const struct conf_mark *mark, struct buffer *out)
     error = buffer_printf(out, "%5u | %s", mark->line, from > 1 ? "..." : "");
     for (; column < from && at < line.length; column++) {
         uint32_t code;
-        size_t length = source_character(line, at, &code);
+        size_t length = utf8_decode(str_skip(line, at), &code);
 
         at += length ? length : 1;
     }

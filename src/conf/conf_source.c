@@ -3,6 +3,7 @@
  */
 #include "conf/conf_source.h"
 
+#include "base/utf8.h"
 #include "conf/source_text.h"
 
 #include <errno.h>
@@ -111,7 +112,7 @@ static bool text_check(struct conf_loader *loader, const struct conf_file *file)
 
     while (at < file->text.length) {
         uint32_t code = 0;
-        size_t length = source_character(file->text, at, &code);
+        size_t length = utf8_decode(str_skip(file->text, at), &code);
 
         while (mark.line < file->line_count && at >= file->lines[mark.line]) {
             mark.line++;

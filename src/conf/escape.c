@@ -1,6 +1,7 @@
 /*
  * The two escapings of a variable's value in an access log. A run of bytes without an escape is appended by one copy.
  */
+#include "base/utf8.h"
 #include "conf/template.h"
 
 static const char hex_digits[] = "0123456789ABCDEF";
@@ -27,29 +28,6 @@ int template_escape_log(struct buffer *out, struct str value)
         clean = i + 1;
     }
     return 0;
-}
-
-/* The length of the well-formed UTF-8 sequence (RFC 3629 4) at the start of `bytes`, or 0. */
-static size_t utf8_length(struct str bytes)
-{
-    const unsigned char *b = (const unsigned char *)bytes.data;
-    size_t length = b[0] < 0x80   ? 1
-                    : b[0] < 0xC2 ? 0
-                    : b[0] < 0xE0 ? 2
-                    : b[0] < 0xF0 ? 3
-                    : b[0] < 0xF5 ? 4
-                                  : 0;
-
-    if (length == 0 || length > bytes.length)
-        return 0;
-    for (size_t i = 1; i < length; i++) {
-        if ((b[i] & 0xC0) != 0x80)
-            return 0;
-    }
-    if ((b[0] == 0xE0 && b[1] < 0xA0) || (b[0] == 0xED && b[1] > 0x9F) || (b[0] == 0xF0 && b[1] < 0x90) ||
-        (b[0] == 0xF4 && b[1] > 0x8F))
-        return 0;
-    return length;
 }
 
 static struct str json_escape(unsigned char c, char room[6])

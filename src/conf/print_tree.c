@@ -2,6 +2,7 @@
  * Prints a tree as YAML (-T): block style, scalars quoted where needed, so that loading the output gives the same
  * tree.
  */
+#include "base/utf8.h"
 #include "conf/conf_schema.h"
 #include "conf/environment.h"
 #include "conf/source_text.h"
@@ -20,7 +21,7 @@ static bool is_printable(struct str text)
     uint32_t code;
 
     for (size_t at = 0, length; at < text.length; at += length) {
-        length = source_character(text, at, &code);
+        length = utf8_decode(str_skip(text, at), &code);
         if (length == 0 || !source_allowed(code))
             return false;
     }

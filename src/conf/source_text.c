@@ -3,31 +3,6 @@
  */
 #include "conf/source_text.h"
 
-size_t source_character(struct str text, size_t at, uint32_t *out_code)
-{
-    static const uint32_t min[] = {0, 0, 0x80, 0x800, 0x10000};
-    const unsigned char *b = (const unsigned char *)text.data + at;
-    size_t left = text.length - at;
-    size_t length = b[0] < 0x80             ? 1
-                    : (b[0] & 0xE0) == 0xC0 ? 2
-                    : (b[0] & 0xF0) == 0xE0 ? 3
-                    : (b[0] & 0xF8) == 0xF0 ? 4
-                                            : 0;
-    uint32_t code = length == 1 ? b[0] : b[0] & (0x7Fu >> length);
-
-    if (length == 0 || length > left)
-        return 0;
-    for (size_t i = 1; i < length; i++) {
-        if ((b[i] & 0xC0) != 0x80)
-            return 0;
-        code = code << 6 | (b[i] & 0x3F);
-    }
-    if (code < min[length] || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF))
-        return 0;
-    *out_code = code;
-    return length;
-}
-
 /* YAML 1.1 chapter 4.1 (printable characters), without its three unusual line breaks. */
 bool source_allowed(uint32_t code)
 {

@@ -21,8 +21,6 @@ struct source_cursor {
 /* The offset of a position in the file's text; past the end, the text's length. */
 size_t source_offset(struct source_cursor *cursor, unsigned line, unsigned column);
 
-/* Decodes the character at `at`; returns its length in bytes, 0: invalid UTF-8 (RFC 3629 4). */
-size_t source_character(struct str text, size_t at, uint32_t *out_code);
 /* True if YAML allows the character in a source without an escape. */
 bool source_allowed(uint32_t code);
 

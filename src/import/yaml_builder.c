@@ -4,6 +4,7 @@
 #include "import/yaml_builder.h"
 
 #include "base/table.h"
+#include "base/utf8.h"
 #include "conf/conf_schema.h"
 #include "conf/source_text.h"
 
@@ -135,7 +136,7 @@ int yaml_builder_print_text(struct buffer *out, struct str text)
 
     for (size_t at = 0; at < text.length && error == 0;) {
         uint32_t code = 0;
-        size_t length = source_character(text, at, &code);
+        size_t length = utf8_decode(str_skip(text, at), &code);
         bool odd = length == 0 || !source_allowed(code) || code == '\n' || code == '\r';
 
         length = length ? length : 1;

@@ -4,6 +4,8 @@
  */
 #include "otlp/otlp_encode.h"
 
+#include "base/utf8.h"
+
 #include <errno.h>
 
 enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
@@ -37,14 +39,6 @@ enum { KIND_SERVER = 2, STATUS_ERROR = 2 };
 enum { FLAG_SAMPLED = 0x01, FLAG_KNOWS_REMOTE = 0x100, FLAG_REMOTE = 0x200 };
 
 enum { VARINT_MAX = 10 };
-
-/* Rows of Unicode's table 3-7: the first bytes of a well-formed sequence, its length, the bounds of its second byte. */
-static const struct {
-    unsigned char first, last, length, low, high;
-} utf8_rows[] = {
-    {0xC2, 0xDF, 2, 0x80, 0xBF}, {0xE0, 0xE0, 3, 0xA0, 0xBF}, {0xE1, 0xEC, 3, 0x80, 0xBF}, {0xED, 0xED, 3, 0x80, 0x9F},
-    {0xEE, 0xEF, 3, 0x80, 0xBF}, {0xF0, 0xF0, 4, 0x90, 0xBF}, {0xF1, 0xF3, 4, 0x80, 0xBF}, {0xF4, 0xF4, 4, 0x80, 0x8F},
-};
 
 static void append(struct otlp_message *message, struct str bytes)
 {
@@ -123,48 +117,16 @@ static void end(struct otlp_message *message, size_t at)
     out->length += size;
 }
 
-static bool is_continuation(unsigned char c)
-{
-    return (c & 0xC0) == 0x80;
-}
-
-/* The bytes of the character at the start of a text that is not empty; 0: it is not well-formed. */
-static size_t utf8_length(struct str text)
-{
-    const unsigned char *c = (const unsigned char *)text.data;
-
-    if (c[0] < 0x80)
-        return 1;
-    for (size_t i = 0; i < sizeof(utf8_rows) / sizeof(utf8_rows[0]); i++) {
-        size_t length = utf8_rows[i].length;
-
-        if (c[0] < utf8_rows[i].first || c[0] > utf8_rows[i].last)
-            continue;
-        if (text.length < length || c[1] < utf8_rows[i].low || c[1] > utf8_rows[i].high ||
-            (length > 2 && !is_continuation(c[2])) || (length > 3 && !is_continuation(c[3])))
-            return 0;
-        return length;
-    }
-    return 0;
-}
-
-/* C0, DEL and C1. */
-static bool is_control(struct str character)
-{
-    const unsigned char *c = (const unsigned char *)character.data;
-
-    return c[0] < 0x20 || c[0] == 0x7F || (c[0] == 0xC2 && character.length == 2 && c[1] < 0xA0);
-}
-
 static void append_text(struct otlp_message *message, unsigned field, struct str text)
 {
     size_t at = begin(message, field), valid = 0;
 
     while (valid < text.length) {
         struct str rest = str_skip(text, valid);
-        size_t length = utf8_length(rest);
+        uint32_t code;
+        size_t length = utf8_decode(rest, &code);
 
-        if (length > 0 && !is_control(str_slice(rest, 0, length))) {
+        if (length > 0 && !utf8_is_control(code)) {
             valid += length;
             continue;
         }

@@ -4,6 +4,7 @@
  */
 #include "fuzz.h"
 
+#include "base/utf8.h"
 #include "conf/source_text.h"
 #include "import/import.h"
 
@@ -78,7 +79,7 @@ static bool is_utf8(struct str text)
     size_t length;
 
     for (size_t at = 0; at < text.length; at += length) {
-        length = source_character(text, at, &code);
+        length = utf8_decode(str_skip(text, at), &code);
         if (length == 0)
             return false;
     }

@@ -11,7 +11,5 @@
  * become U+FFFD. 0, -ENOMEM or -ENOBUFS.
  */
 MUST_CHECK int html_append(struct buffer *out, struct str text);
-/* Returns the length in bytes of the UTF-8 character at the start of the text, which is not empty; 0: invalid. */
-size_t html_character_length(struct str text);
 
 #endif
