@@ -3,6 +3,7 @@
  */
 #include "control/report.h"
 
+#include "base/utf8.h"
 #include "conf/template.h"
 
 #include <inttypes.h>
@@ -25,19 +26,19 @@ static void append_quoted(struct report *report, struct str text)
     append_raw(report, STR("\""));
 }
 
-/* Replaces control characters, which include the separators. */
+/* Replaces control characters, which include the separators, and bytes that are not UTF-8. */
 static void append_cell(struct report *report, struct str text)
 {
-    size_t start = report->out.length;
+    size_t at = report->out.length;
 
     append_raw(report, text);
-    for (size_t i = start; report->error == 0 && i < report->out.length; i++) {
-        unsigned char c = (unsigned char)report->out.data[i];
+    while (report->error == 0 && at < report->out.length) {
+        uint32_t code;
+        size_t length = utf8_decode(str_skip(buffer_str(&report->out), at), &code);
 
-        if (c < 32 || c == 127)
-            report->out.data[i] = '?';
-        else if (i > start && c >= 0x80 && c < 0xa0 && (unsigned char)report->out.data[i - 1] == 0xc2)
-            memset(report->out.data + i - 1, '?', 2); /* U+0080 to U+009F: CSI and others */
+        if (length == 0 || utf8_is_control(code))
+            memset(report->out.data + at, '?', length ? length : 1);
+        at += length ? length : 1;
     }
 }
 
