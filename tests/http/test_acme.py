@@ -159,7 +159,7 @@ def test_reopened_log_is_used(start_site):
     wait_for(lambda: os.path.exists(site.server.error_path), 'the new log')
     first = site.wait_for_certificate(seconds=60)
     assert not alive(client) and '"a.test" has a new certificate' in server_kit.read_text(old), 'USR1 does not interrupt the client'
-    assert 'renewal process' in site.server.errors(), 'another process has replaced the first'
+    wait_for(lambda: 'renewal process' in site.server.errors(), 'another process has replaced the first')
     site.wait_for_certificate(but=first.serial_number, seconds=60)
     assert '"a.test" has a new certificate' in site.server.errors()
     assert 'it starts again in' not in site.server.errors()
