@@ -23,7 +23,7 @@
 #define REQUEST "GET " LOAD_PATH " HTTP/1.1\r\nHost: localhost\r\nRange: bytes=0-%u\r\n\r\n"
 
 /* READS: receives of one connection before the next one has its turn. */
-enum { REQUEST_SIZE = 128, READ_SIZE = 65536, READS = 16, POLL_MS = 100 };
+enum { REQUEST_SIZE = 128, READ_SIZE = 65536, READS = 16, POLL_MS = 100, CONNECT_RETRIES = 10 };
 
 struct load_connection {
     int fd;
@@ -196,7 +196,7 @@ int load_run(struct load_client *client, uint64_t end_us, uint64_t bytes_max, co
     return result;
 }
 
-static int connect_socket(uint16_t port)
+static int try_connect(uint16_t port)
 {
     const struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -215,6 +215,19 @@ static int connect_socket(uint16_t port)
     error = -errno;
     close(fd);
     return error;
+}
+
+/*
+ * With a timeout, connect(2) fails with EINTR also without a signal: if the kernel has to complete operations of a ring
+ * that was closed before (io_uring(7)).
+ */
+static int connect_socket(uint16_t port)
+{
+    int fd = try_connect(port);
+
+    for (unsigned i = 0; fd == -EINTR && i < CONNECT_RETRIES; i++)
+        fd = try_connect(port);
+    return fd;
 }
 
 /* Opens the next connection. Returns 0 or -errno. */

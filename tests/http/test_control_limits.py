@@ -61,7 +61,8 @@ def test_connections_by_address(controlled):
     streams = [socket.create_connection(('127.0.0.1', controlled.port), timeout=30) for _ in range(2)]
     for stream in streams:
         stream.sendall(b'GET /1048576.bin HTTP/1.1\r\nHost: localhost\r\n\r\n')
-    wait_for(lambda: controlled.get().status == 429, 'two requests are open')
+        assert stream.recv(12, socket.MSG_WAITALL) == b'HTTP/1.1 200'
+    assert controlled.get().status == 429
     [(zone, key, delayed, rejected)] = limited(controlled)
     assert (zone, key, delayed) == ('connections', '127.0.0.1', 0) and rejected >= 1
     for stream in streams:

@@ -263,6 +263,7 @@ def test_killed_exporter_is_replaced(start, collector):
 
 def test_terminated_server_sends_the_last_spans(start, collector):
     site = start(exporter={'interval': '1h'})
+    site.exporter()  # workers may respond before it has started
     site.fetch('/local/x')
     site.metrics()  # a later response: the first request has ended
     assert signal_and_wait(site.server, signal.SIGTERM) == 0
