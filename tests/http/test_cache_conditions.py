@@ -6,7 +6,7 @@ import threading
 import pytest
 from kit import http2, server as server_kit
 from kit.lifetime import wait_for
-from test_cache import BIG, EXPIRED, HIT, MISS, Scripted, date, fetch, lines, stored
+from test_cache import BIG, EXPIRED, HIT, MISS, Scripted, client, fetch, lines, path, stored  # pylint: disable=unused-import
 
 LIMIT_DETACHED_SUBREQUESTS = 512    # src/base/limits.h
 HUGE = bytes(range(256)) * 8192     # more than the server reads ahead
@@ -81,26 +81,10 @@ def served(launch, loop, transport, new_directory, upstream, sites):
 
 
 @pytest.fixture
-def client(served):
-    made = served.connect(promoted=False)
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def other(served):
     made = served.connect(promoted=False)
     yield made
     made.close()
-
-
-@pytest.fixture
-def path(request, loop, transport):
-    numbers = iter(range(1000))
-
-    def make(prefix='/'):
-        return f'{prefix}{loop}-{transport}-{abs(hash(request.node.name))}-{next(numbers)}'
-    return make
 
 
 @pytest.fixture

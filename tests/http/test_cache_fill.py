@@ -5,7 +5,7 @@ import threading
 import pytest
 from kit import server as server_kit
 from kit.lifetime import wait_for
-from test_cache import EXPIRED, HIT, MISS, REVALIDATED, STALE, Scripted, fetch, stored
+from test_cache import EXPIRED, HIT, MISS, REVALIDATED, STALE, Scripted, client, fetch, path, stored  # pylint: disable=unused-import
 
 HUGE = b'x' * 16_000_000    # more than the socket buffers take
 SOON = 'Cache-Control: max-age=60, stale-while-revalidate=100\nAge: 70'
@@ -51,22 +51,6 @@ def served(launch, loop, transport, new_directory, upstream, sites):
 @pytest.fixture(scope='module')
 def sites():
     return {}
-
-
-@pytest.fixture
-def client(served):
-    made = served.connect(promoted=False)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def path(request, loop, transport):
-    numbers = iter(range(1000))
-
-    def make(prefix='/'):
-        return f'{prefix}{loop}-{transport}-{abs(hash(request.node.name))}-{next(numbers)}'
-    return make
 
 
 @pytest.mark.parametrize('output, how', [('', HIT), ('\nETag: "a"', REVALIDATED)])

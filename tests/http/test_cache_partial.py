@@ -1,5 +1,4 @@
 """`proxy_cache_partial`: range requests complete a partially stored response; bytes of another version or position must not be mixed in."""
-import email.utils
 import os
 import random
 import re
@@ -8,7 +7,7 @@ import time
 
 import pytest
 from kit.lifetime import wait_for
-from test_cache import EXPIRED, HIT, MISS, REVALIDATED, STALE, Scripted, fetch, lines, wait_for_storing
+from test_cache import EXPIRED, HIT, MISS, REVALIDATED, STALE, Scripted, client, fetch, lines, path, wait_for_storing  # pylint: disable=unused-import
 
 PARTIAL, BYPASS = 'PARTIAL', 'BYPASS'
 OLD = 'Sat, 01 Jan 2022 00:00:00 GMT'
@@ -94,22 +93,6 @@ def served(launch, loop, transport, new_directory, upstream, sites):
         server, http = configuration(upstream, folder)
         sites[loop, transport] = launch(loop, transport, server=server, http=http), folder / 'cache'
     return sites[loop, transport][0]
-
-
-@pytest.fixture
-def client(served):
-    made = served.connect(promoted=False)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def path(request, loop, transport):
-    numbers = iter(range(1000))
-
-    def make(prefix='/'):
-        return f'{prefix}{loop}-{transport}-{abs(hash(request.node.name))}-{next(numbers)}'
-    return make
 
 
 def part(client, target, spec, fields=''):

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from kit import server as server_kit
 from kit.lifetime import wait_for
-from test_cache import HIT, MISS, REVALIDATED, STALE, Scripted, fetch, date, wait_for_storing, stored
+from test_cache import HIT, MISS, REVALIDATED, STALE, Scripted, client, date, fetch, path, stored  # pylint: disable=unused-import
 
 
 @pytest.fixture(scope='module')
@@ -52,22 +52,6 @@ def served(launch, loop, transport, new_directory, upstream, sites):
         server = {'location': location, 'add_header': 'X-Cache $upstream_cache_status always'}
         sites[loop, transport] = launch(loop, transport, server=server, http=http)
     return sites[loop, transport]
-
-
-@pytest.fixture
-def client(served):
-    made = served.connect(promoted=False)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def path(request, loop, transport):
-    numbers = iter(range(1000))
-
-    def make(prefix='/'):
-        return f'{prefix}{loop}-{transport}-{abs(hash(request.node.name))}-{next(numbers)}'
-    return make
 
 
 # Keys.

@@ -9,18 +9,16 @@ from kit import server as server_kit
 from kit.lifetime import wait_for
 from kit.load import load
 from kit.upstream import Upstream, plain
-from test_control import Controlled, LOOPS
+from test_control import LOOPS
+from test_control_upstreams import Balanced
 
 
-class Zoned(Controlled):
+class Zoned(Balanced):
     """A server whose upstream has a zone. The upstream servers `one` and `two` are configured, `three` and `four` are not."""
 
     def __init__(self, *words):
         super().__init__(*words)
         self.upstreams = {name: Upstream(name=name) for name in ('one', 'two', 'three', 'four')}
-
-    def address(self, name):
-        return f'127.0.0.1:{self.upstreams[name].port}'
 
     def run_with(self, workers=2, zone='app 64k ports=any', **group):
         app = {'server': [self.address('one'), self.address('two')], 'zone': zone, **group}
@@ -29,23 +27,12 @@ class Zoned(Controlled):
                           location={'/': {'proxy_pass': 'http://app', 'add_header': {'X-Worker': '$pid'}},
                                     '/fixed/': {'proxy_pass': 'http://fixed'}})
 
-    def change(self, verb, name, *words):
-        [row] = self.ctl('upstreams', verb, 'app', self.address(name), *words)
-        assert row['server'] == self.address(name)
-        return row
-
     def rows(self):
         return {row['server']: row for row in self.ctl('upstreams') if row['upstream'] == 'app'}
 
     def names(self):
         """The upstream servers in the list."""
         return {name for name in self.upstreams if self.address(name) in self.rows()}
-
-    def stop(self):
-        if self.server:
-            self.server.stop()
-        for one in self.upstreams.values():
-            one.stop()
 
 
 @pytest.fixture(params=LOOPS)

@@ -9,7 +9,7 @@ import pytest
 from kit import http1, http2_client, server as server_kit
 from kit.collector import Collector
 from kit.lifetime import alive, signal_and_wait, wait_for
-from kit.otel_site import Site
+from kit.otel_site import site_starter
 from kit.upstream import Upstream
 
 TRACE, PARENT = '0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331'
@@ -37,18 +37,9 @@ def upstream():
 
 @pytest.fixture
 def start(tmp_path, upstream, collector, loop):
-    running = []
-
-    def launch(**options):
-        made = Site(tmp_path / str(len(running)), options.pop('collector_port', collector.port), upstream.port, loop=loop, **options)
-        running.append(made)
-        return made
-    yield launch
-    collector.open.set()
-    for site in running:
-        if site.server.process.poll() is None:
-            site.server.stop()
-        assert not [pid for pid in site.exporters() if alive(pid)]
+    with site_starter(tmp_path) as starter:
+        yield lambda **options: starter(options.pop('collector_port', collector.port), upstream.port, loop=loop, **options)
+        collector.open.set()
 
 
 def spans(collector, count):

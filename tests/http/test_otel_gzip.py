@@ -6,8 +6,8 @@ import pytest
 
 from kit import server as server_kit, site as site_kit
 from kit.collector import Collector
-from kit.lifetime import alive, wait_for
-from kit.otel_site import Site
+from kit.lifetime import wait_for
+from kit.otel_site import site_starter
 
 
 @pytest.fixture(scope='module')
@@ -25,17 +25,13 @@ def collector(request, certificate):
 
 @pytest.fixture
 def start(tmp_path, collector, certificate, loop, request):
-    running = []
     tls = {'endpoint': f'https://localhost:{collector.port}', 'trusted_certificate': certificate[0]}
 
     def launch(**exporter):
         exporter.update(tls if 'https' in request.node.callspec.params.values() else {})
-        running.append(Site(tmp_path / str(len(running)), collector.port, server_kit.free_port(), exporter=exporter, loop=loop))
-        return running[-1]
-    yield launch
-    for site in running:
-        site.server.stop()
-        assert not [pid for pid in site.exporters() if alive(pid)]
+        return starter(collector.port, server_kit.free_port(), exporter=exporter, loop=loop)
+    with site_starter(tmp_path) as starter:
+        yield launch
 
 
 def test_body_is_compressed(start, collector):

@@ -5,33 +5,17 @@ import subprocess
 import pytest
 
 from kit import server as server_kit
-from kit.collector import Collector
 from kit.lifetime import alive, wait_for
-from kit.otel_site import Site
+from kit.otel_site import site_starter
+from test_otel_export import collector  # pylint: disable=unused-import
 
 SECRET = 'kept-2718281828'
 
 
 @pytest.fixture
-def collector():
-    made = Collector()
-    yield made
-    made.stop()
-    assert not made.faults
-
-
-@pytest.fixture
 def start(tmp_path, collector, loop):
-    running = []
-
-    def launch(header, **options):
-        running.append(Site(tmp_path / str(len(running)), collector.port, server_kit.free_port(), exporter={'header': header}, loop=loop,
-                            **options))
-        return running[-1]
-    yield launch
-    for site in running:
-        site.server.stop()
-        assert not [pid for pid in site.exporters() if alive(pid)]
+    with site_starter(tmp_path) as starter:
+        yield lambda header, **options: starter(collector.port, server_kit.free_port(), exporter={'header': header}, loop=loop, **options)
 
 
 def fields_of_a_request(site, collector):

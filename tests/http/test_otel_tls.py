@@ -9,8 +9,8 @@ import pytest
 
 from kit import server as server_kit, site as site_kit
 from kit.collector import Collector
-from kit.lifetime import alive, signal_and_wait, wait_for
-from kit.otel_site import Site
+from kit.lifetime import signal_and_wait, wait_for
+from kit.otel_site import site_starter
 
 
 @pytest.fixture(scope='module')
@@ -39,17 +39,11 @@ def collect():
 
 @pytest.fixture
 def start(tmp_path, loop):
-    running = []
-
     def launch(endpoint, trusted=None, **options):
         exporter = {'endpoint': endpoint, **({'trusted_certificate': trusted} if trusted else {}), **options.pop('exporter', {})}
-        running.append(Site(tmp_path / str(len(running)), 0, server_kit.free_port(), exporter=exporter, loop=loop, **options))
-        return running[-1]
-    yield launch
-    for site in running:
-        if site.server.process.poll() is None:
-            site.server.stop()
-        assert not [pid for pid in site.exporters() if alive(pid)]
+        return starter(0, server_kit.free_port(), exporter=exporter, loop=loop, **options)
+    with site_starter(tmp_path) as starter:
+        yield launch
 
 
 def arrived(collector, count):

@@ -8,7 +8,7 @@ import threading
 import pytest
 from kit import programs, server as server_kit
 from kit.lifetime import wait_for
-from test_cache import EXPIRED, HIT, MISS, REVALIDATED, STALE, Scripted, fetch
+from test_cache import EXPIRED, HIT, MISS, REVALIDATED, STALE, Scripted, client, fetch, path  # pylint: disable=unused-import
 
 SIZE = 65536
 OLD = 'Last-Modified: Sat, 01 Jan 2022 00:00:00 GMT\n'
@@ -91,22 +91,6 @@ def served(launch, loop, transport, new_directory, upstream, nginx, sites):
         sites[loop, transport] = launch(loop, transport, http=http, server={
             'location': location, 'add_header': 'X-Cache $upstream_cache_status always'})
     return sites[loop, transport]
-
-
-@pytest.fixture
-def client(served):
-    made = served.connect(promoted=False)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def path(request, loop, transport):
-    numbers = iter(range(1000))
-
-    def make(prefix='/'):
-        return f'{prefix}{loop}-{transport}-{abs(hash(request.node.name))}-{next(numbers)}'
-    return make
 
 
 def file_of(upstream, target, length, version='"v1"', more='', seed=7):

@@ -1,8 +1,9 @@
 """A server that exports spans to a collector, and its counters."""
+import contextlib
 import re
 
 from kit import http1, server as server_kit
-from kit.lifetime import wait_for
+from kit.lifetime import alive, wait_for
 
 
 class Site:
@@ -47,3 +48,18 @@ class Site:
 
     def dropped(self, reason):
         return self.metrics()[f'sluice_spans_dropped_total{{reason="{reason}"}}']
+
+
+@contextlib.contextmanager
+def site_starter(folder):
+    """starter(collector_port, upstream_port, **options of Site) -> a site. Their exporters end with the servers."""
+    sites = []
+
+    def starter(*ports, **options):
+        sites.append(Site(folder / str(len(sites)), *ports, **options))
+        return sites[-1]
+    yield starter
+    for site in sites:
+        if site.server.process.poll() is None:
+            site.server.stop()
+        assert not [pid for pid in site.exporters() if alive(pid)]
