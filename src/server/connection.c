@@ -404,13 +404,7 @@ static void request_finish(void *owner, struct exchange *x)
     if (request->worker->trace)
         request->worker->trace->finished(request->worker->trace, request);
     request_release(request);
-    request_count(request->worker, request_status(request), x->started_us);
-    if (request_zones(request))
-        request_count_zones(request->worker, request_zones(request),
-                            (struct status_zone_request){.status = request_status(request),
-                                                         .sent = x->response.bytes_sent,
-                                                         .received = x->request.bytes},
-                            x->started_us);
+    request_count(request);
     if (request->location)
         access_log_lines(request->worker->access_log, &request->location->site->access_logs, x, &x->arena);
 }

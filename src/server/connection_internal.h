@@ -43,16 +43,11 @@ void connection_limit_accept(struct worker *worker);
 
 /* Ends a request: ends its subrequests, cancels a pending module and calls the modules' `finish`. */
 void request_release(struct request_state *request);
-/* Counts a response with its status and its duration since `began_us`. */
-void request_count(struct worker *worker, int status, uint64_t began_us);
-/* Counts it in its zones, too; sets the duration in `request`. */
-void request_count_zones(struct worker *worker, const struct location_zones *zones, struct status_zone_request request,
-                         uint64_t began_us);
-/* Returns the zones of a request, which are those of its server before it has a location. NULL: none. */
-static inline const struct location_zones *request_zones(const struct request_state *request)
-{
-    return (request->location ? request->location : request->server->root)->zones;
-}
+/* Counts a request that ended, in the counters of the worker and in its zones: before it has a location, those of its server. */
+void request_count(const struct request_state *request);
+/* The same with given values, except the duration, which is that since `began_us`. `zones` NULL: none. */
+void request_count_values(struct worker *worker, const struct location_zones *zones, struct status_zone_request ended,
+                          uint64_t began_us);
 
 /* protocol_upgrade.c: another protocol after 101 */
 

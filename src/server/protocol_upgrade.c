@@ -40,15 +40,6 @@ static bool module_awaits_end(const struct request_state *request)
     return false;
 }
 
-/* Counts the request at the upgrade, or at the close with the bytes until then. */
-static void count_request(struct worker *worker, const struct location_zones *zones,
-                          const struct status_zone_request *request, uint64_t began_us)
-{
-    request_count(worker, request->status, began_us);
-    if (zones)
-        request_count_zones(worker, zones, *request, began_us);
-}
-
 /* Returns NULL when out of memory: the request is counted now, and its log line as dropped. */
 static struct upgraded_exchange *save_for_log(struct request_state *request)
 {
@@ -56,11 +47,7 @@ static struct upgraded_exchange *save_for_log(struct request_state *request)
     struct upgraded_exchange *ended = calloc(1, sizeof(*ended));
 
     if (!ended || access_log_evaluate(&request->location->site->access_logs, x, &x->arena, &ended->lines) < 0) {
-        count_request(request->worker, request_zones(request),
-                      &(struct status_zone_request){.status = request_status(request),
-                                                    .sent = x->response.bytes_sent,
-                                                    .received = x->request.bytes},
-                      x->started_us);
+        request_count(request);
         request->worker->counters->log_lines_dropped++;
         free(ended);
         return NULL;
@@ -163,11 +150,11 @@ void upgraded_end(struct upgraded_session *upgraded, bool whole)
     if (!ended)
         return;
     x = ended->retained ? ended->retained : restore_exchange(ended, upgraded->connection);
-    count_request(upgraded->connection->worker, ended->location->zones,
-                  &(struct status_zone_request){.status = ended->status,
-                                                .sent = ended->head_bytes + upgraded->sent,
-                                                .received = ended->request_bytes + upgraded->received},
-                  ended->started_us);
+    request_count_values(upgraded->connection->worker, ended->location->zones,
+                         (struct status_zone_request){.status = ended->status,
+                                                      .sent = ended->head_bytes + upgraded->sent,
+                                                      .received = ended->request_bytes + upgraded->received},
+                         ended->started_us);
     if (x)
         write_access_log(upgraded, x, whole);
     else

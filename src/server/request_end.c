@@ -6,19 +6,27 @@
 #include "server/subrequest.h"
 #include "server/subrequest_internal.h"
 
-void request_count(struct worker *worker, int status, uint64_t began_us)
+void request_count_values(struct worker *worker, const struct location_zones *zones, struct status_zone_request ended,
+                          uint64_t began_us)
 {
-    uint64_t now_us = worker->loop.clock.monotonic_us;
-
-    counters_add_response(worker->counters, status, now_us > began_us ? now_us - began_us : 0);
+    ended.took_us = u64_sub_sat(worker->loop.clock.monotonic_us, began_us);
+    counters_add_response(worker->counters, ended.status, ended.took_us);
+    if (!zones)
+        return;
+    status_zone_count(zones->server, worker->shared_index, &ended);
+    status_zone_count(zones->location, worker->shared_index, &ended);
 }
 
-void request_count_zones(struct worker *worker, const struct location_zones *zones, struct status_zone_request request,
-                         uint64_t began_us)
+void request_count(const struct request_state *request)
 {
-    request.took_us = u64_sub_sat(worker->loop.clock.monotonic_us, began_us);
-    status_zone_count(zones->server, worker->shared_index, &request);
-    status_zone_count(zones->location, worker->shared_index, &request);
+    const struct location *location = request->location ? request->location : request->server->root;
+    const struct exchange *x = request->x;
+
+    request_count_values(request->worker, location->zones,
+                         (struct status_zone_request){.status = request_status(request),
+                                                      .sent = x->response.bytes_sent,
+                                                      .received = x->request.bytes},
+                         x->started_us);
 }
 
 /* The module of a pending exchange is the one before next_module. */

@@ -43,29 +43,21 @@ static int compare_paths(const void *a, const void *b, void *sort)
     return order ? order : by_name(one->name, other->name);
 }
 
-static double sort_value(const struct top_upstream_rate *rate, enum top_sort sort)
+static double upstream_value(const struct top_upstream_rate *rate, enum top_sort sort)
 {
-    switch (sort) {
-    case TOP_BY_REQUESTS:
-        return rate->requests;
-    case TOP_BY_FAILURES:
-        return rate->failures;
-    case TOP_BY_ACTIVE:
-        return (double)rate->upstream->active;
-    case TOP_BY_TIME:
-        return (double)rate->upstream->answer_us;
-    case TOP_BY_NAME:
-    case TOP_SORTS:
-        break;
-    }
-    return 0;
+    const double values[TOP_SORTS] = {[TOP_BY_REQUESTS] = rate->requests,
+                                      [TOP_BY_FAILURES] = rate->failures,
+                                      [TOP_BY_ACTIVE] = (double)rate->upstream->active,
+                                      [TOP_BY_TIME] = (double)rate->upstream->answer_us};
+
+    return values[sort];
 }
 
 static int compare_upstreams(const void *a, const void *b, void *sort)
 {
     const struct top_upstream_rate *one = a, *other = b;
     enum top_sort by = *(const enum top_sort *)sort;
-    int order = descending(sort_value(one, by), sort_value(other, by));
+    int order = descending(upstream_value(one, by), upstream_value(other, by));
 
     if (order == 0)
         order = by_name(one->upstream->group, other->upstream->group);
@@ -74,20 +66,13 @@ static int compare_upstreams(const void *a, const void *b, void *sort)
 
 static double location_value(const struct top_location_rate *rate, enum top_sort sort)
 {
-    switch (sort) {
-    case TOP_BY_REQUESTS:
-        return rate->requests;
-    case TOP_BY_FAILURES:
-        return rate->failures;
-    case TOP_BY_ACTIVE:
-        return rate->active;
-    case TOP_BY_TIME:
-        return rate->has_latency ? rate->quantiles[TOP_P99].seconds + rate->quantiles[TOP_P99].beyond : -1;
-    case TOP_BY_NAME:
-    case TOP_SORTS:
-        break;
-    }
-    return 0;
+    const struct top_quantile *p99 = &rate->quantiles[TOP_P99];
+    const double values[TOP_SORTS] = {[TOP_BY_REQUESTS] = rate->requests,
+                                      [TOP_BY_FAILURES] = rate->failures,
+                                      [TOP_BY_ACTIVE] = rate->active,
+                                      [TOP_BY_TIME] = rate->has_latency ? p99->seconds + p99->beyond : -1};
+
+    return values[sort];
 }
 
 static int compare_locations(const void *a, const void *b, void *sort)
