@@ -70,6 +70,15 @@ static inline void use_while_other_process_writes(void (*use)(void), uint64_t se
     ck_assert_int_eq(status, 0);
 }
 
+/* Sets each number after the header of a shared zone of `size` bytes to one value. */
+static inline void overwrite_zone(struct shared_zone *zone, size_t size, uint32_t number)
+{
+    uint32_t *to = (uint32_t *)(void *)((char *)zone + size);
+
+    for (uint32_t *from = (uint32_t *)(void *)(zone + 1); from < to; from++)
+        *from = number;
+}
+
 /* In a child process. */
 static inline void overwrite_shared_memory(int byte)
 {

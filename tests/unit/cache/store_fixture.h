@@ -128,6 +128,22 @@ static void store_response(const char *key, const char *head, struct str body)
     finish_tasks();
 }
 
+/* A store in a new directory, whose first scan is done. */
+static inline void open_loaded(void)
+{
+    cache_fixture_open(&fixture);
+    open_store();
+    for (unsigned i = 0; i < 1000 && !cache_zone_loaded(conf.zone); i++)
+        turn_for(5);
+    ck_assert(cache_zone_loaded(conf.zone));
+}
+
+static inline void close_loaded(void)
+{
+    close_store();
+    cache_fixture_close(&fixture);
+}
+
 static bool was_logged(const char *text)
 {
     return diagnostics.length > 0 && str_search(buffer_str(&diagnostics), str_from(text)) >= 0;

@@ -27,18 +27,13 @@ static void ended(struct cache_page *page, int result)
 static void open_all(void)
 {
     ends = 0;
-    cache_fixture_open(&fixture);
-    open_store();
-    for (unsigned i = 0; i < 1000 && !cache_zone_loaded(conf.zone); i++)
-        turn_for(5);
-    ck_assert(cache_zone_loaded(conf.zone));
+    open_loaded();
 }
 
 static void close_all(void)
 {
     buffer_finish(&listed);
-    close_store();
-    cache_fixture_close(&fixture);
+    close_loaded();
 }
 
 /* Lists a page of at most `max` entries, after those of earlier calls. Returns the cursor for the next one. */

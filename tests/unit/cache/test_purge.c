@@ -15,21 +15,6 @@ static void ended(struct cache_prefix_purge *purge, int result)
     ends++;
 }
 
-static void open_loaded(void)
-{
-    cache_fixture_open(&fixture);
-    open_store();
-    for (unsigned i = 0; i < 1000 && !cache_zone_loaded(conf.zone); i++)
-        turn_for(5);
-    ck_assert(cache_zone_loaded(conf.zone));
-}
-
-static void close_all(void)
-{
-    close_store();
-    cache_fixture_close(&fixture);
-}
-
 /* Returns the number of removed entries. */
 static uint64_t purge_prefix(struct str prefix)
 {
@@ -62,7 +47,7 @@ START_TEST(a_key_is_purged_with_slices_and_an_incomplete_response)
     ck_assert_ptr_null(look_up("a\npartial"));
     check_is("ab", "head", STR("body"));
     ck_assert_uint_eq(cache_fixture_count(&fixture), 1);
-    close_all();
+    close_loaded();
 }
 END_TEST
 
@@ -93,7 +78,7 @@ START_TEST(a_prefix_is_purged)
     ck_assert_uint_eq(purge_prefix(STR("")), 42);
     ck_assert_uint_eq(cache_fixture_count(&fixture), 0);
     ck_assert_uint_eq(purge_prefix(STR("")), 0);
-    close_all();
+    close_loaded();
 }
 END_TEST
 
@@ -122,7 +107,7 @@ START_TEST(updated_and_damaged_files_are_examined)
     ck_assert(!was_logged("damaged"));
     ck_assert_ptr_null(look_up("/updated"));
     ck_assert_uint_eq(cache_fixture_count(&fixture), 1);
-    close_all();
+    close_loaded();
 }
 END_TEST
 
@@ -146,7 +131,7 @@ START_TEST(fetches_from_before_the_purge_store_nothing)
     ck_assert_ptr_null(look_up("/b"));
     check_is("/a/2", "head", STR("body"));
     ck_assert_uint_eq(cache_fixture_count(&fixture), 1);
-    close_all();
+    close_loaded();
 }
 END_TEST
 
@@ -171,7 +156,7 @@ START_TEST(newer_files_stay)
     finish_tasks();
     ck_assert_ptr_null(look_up("old"));
     check_is("new", "head", STR("body"));
-    close_all();
+    close_loaded();
 }
 END_TEST
 
@@ -192,7 +177,7 @@ START_TEST(cancelled_or_rejected)
     cache_purge_cancel(&purge);
     finish_tasks();
     ck_assert_uint_eq(ends, 0);
-    close_all();
+    close_loaded();
 }
 END_TEST
 

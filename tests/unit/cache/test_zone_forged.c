@@ -256,14 +256,9 @@ END_TEST
 /* Every number after the header of the zone has the same value. */
 START_TEST(overwritten_index_recovers)
 {
-    uint32_t *from, *to;
-
     open_zone();
     publish_first(20);
-    from = (uint32_t *)(void *)((struct shared_zone *)zone + 1);
-    to = (uint32_t *)(void *)((char *)zone + SIZE);
-    while (from < to)
-        *from++ = numbers[_i];
+    overwrite_zone((struct shared_zone *)zone, SIZE, numbers[_i]);
     use_and_destroy();
 }
 END_TEST

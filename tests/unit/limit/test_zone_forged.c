@@ -186,15 +186,10 @@ END_TEST
 /* Every number after the header of the zone has the same value. */
 START_TEST(overwritten_zone_recovers)
 {
-    uint32_t *from, *to;
-
     open_zone();
     ck_assert(fill_bucket(1));
     limit_zone_record(zone, STR("key"), 1, LIMIT_REJECTED, 5);
-    from = (uint32_t *)(void *)((struct shared_zone *)zone + 1);
-    to = (uint32_t *)(void *)((char *)zone + SIZE);
-    while (from < to)
-        *from++ = numbers[_i];
+    overwrite_zone((struct shared_zone *)zone, SIZE, numbers[_i]);
     use_and_destroy();
 }
 END_TEST
