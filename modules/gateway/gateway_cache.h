@@ -9,6 +9,7 @@
 
 #include "base/cidr.h"
 #include "cache/cache_store.h"
+#include "cache/cached_status.h"
 #include "conf/directive.h"
 #include "server/module.h"
 
@@ -130,19 +131,6 @@ struct gateway_cache_conf {
     struct gateway_cache_range_offset max_range_offset;
     bool convert_head;
     struct gateway_cache_purge purge;
-};
-
-/* $upstream_cache_status */
-enum cached_status {
-    CACHED_NOT,                     /* no cache lookup */
-    CACHED_MISS,
-    CACHED_BYPASS,
-    CACHED_EXPIRED,
-    CACHED_STALE,
-    CACHED_UPDATING,
-    CACHED_REVALIDATED,
-    CACHED_PARTIAL,                 /* a part was stored, the rest was requested */
-    CACHED_HIT,
 };
 
 /* The part of the cache's state of an exchange that gateways access. */

@@ -124,13 +124,8 @@ static struct str get_header(const void *subject, struct str parameter, struct a
 
 static struct str get_cache_status(const void *subject, struct str parameter, struct arena *arena)
 {
-    static const char *const names[] = {
-        [CACHED_NOT] = NULL,       [CACHED_MISS] = "MISS",   [CACHED_BYPASS] = "BYPASS",
-        [CACHED_EXPIRED] = "EXPIRED", [CACHED_STALE] = "STALE", [CACHED_UPDATING] = "UPDATING",
-        [CACHED_REVALIDATED] = "REVALIDATED", [CACHED_PARTIAL] = "PARTIAL", [CACHED_HIT] = "HIT",
-    };
     const struct gateway_request *p = passed_on(subject);
-    const char *name = p && p->cached ? names[p->cached->status] : NULL;
+    const char *name = p && p->cached ? cached_status_name(p->cached->status) : NULL;
 
     return name ? str_from(name) : ABSENT;
 }

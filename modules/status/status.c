@@ -17,7 +17,10 @@ enum status_format { STATUS_OFF, STATUS_ON, STATUS_PROMETHEUS, STATUS_JSON, STAT
 struct status_conf {
     int status_format; /* enum status_format */
     bool nginx;
-    const struct acme *acme; /* complete when requests are handled */
+    /* complete when requests are handled */
+    const struct acme *acme;
+    const struct caches *caches;
+    const struct limits *limits;
 };
 
 struct format {
@@ -68,6 +71,8 @@ static int check_status(void *conf, struct conf_reader *reader, const struct con
     struct status_conf *own = conf;
 
     own->acme = reader->acme;
+    own->caches = reader->caches;
+    own->limits = reader->limits;
     if (own->status_format == STATUS_OFF || !own->nginx)
         return 0;
     conf_error(reader->errors, at->mark, STR("use a separate location for each"),
@@ -168,7 +173,7 @@ static enum outcome reject_method(struct exchange *x)
 }
 
 /* Writes the page into the exchange's arena. data NULL: out of memory. */
-static struct str write_page(struct exchange *x, const struct format *format, const struct acme *acme)
+static struct str write_page(struct exchange *x, const struct format *format, const struct status_conf *conf)
 {
     struct status_values *values = arena_zalloc(&x->arena, 1, sizeof(*values));
     const struct status_zones *zones;
@@ -182,11 +187,13 @@ static struct str write_page(struct exchange *x, const struct format *format, co
         exchange_count_as_writing(x);
     worker_counters(exchange_worker(x), &values->total);
     values->upstreams = upstream_pool_zone(worker_upstreams(exchange_worker(x)));
-    values->acme = acme;
+    values->acme = conf->acme;
     values->now_s = clock_wall_s(exchange_clock(x));
     status_collect(values);
     zones = worker_status_zones(exchange_worker(x), &slots);
-    if (format != &nginx && status_zones_collect(values, &x->arena, zones, slots) < 0)
+    if (format != &nginx && (status_zones_collect(values, &x->arena, zones, slots) < 0 ||
+                             status_caches_collect(values, &x->arena, conf->caches) < 0 ||
+                             status_limits_collect(values, &x->arena, conf->limits) < 0))
         return text;
     if (format->page(values, &buffer) == 0)
         text = arena_copy(&x->arena, buffer_str(&buffer));
@@ -217,7 +224,7 @@ static enum outcome status_handler(struct exchange *x, const void *conf, void *s
     format = format_of(x, own);
     if (!format)
         return exchange_error_response(x, 400);
-    text = write_page(x, format, own->acme);
+    text = write_page(x, format, own);
     if (!text.data)
         return exchange_error_response(x, 500);
     x->response.status = 200;

@@ -1,6 +1,7 @@
 /*
- * The status page: status.c has the handler, status_metrics.c, status_upstreams.c and status_zones.c define the values,
- * status_page.c, status_html.c and status_histogram.c format them. Private to the status module.
+ * The status page: status.c has the handler, status_metrics.c, status_caches.c, status_limits.c, status_upstreams.c and
+ * status_zones.c define the values, status_page.c, status_html.c and status_histogram.c format them. Private to the
+ * status module.
  */
 #ifndef STATUS_H
 #define STATUS_H
@@ -9,6 +10,9 @@
 #include "base/arena.h"
 #include "base/buffer.h"
 #include "base/status_zone.h"
+#include "cache/cache_conf.h"
+#include "cache/cache_zone.h"
+#include "limit/limit_conf.h"
 #include "master/counters.h"
 #include "upstream/upstream_zone.h"
 
@@ -24,6 +28,20 @@ struct status_zone_value {
     struct status_zone_counts counts;
 };
 
+/* A snapshot of a cache. */
+struct status_cache_value {
+    const char *name;
+    uint64_t max_bytes;             /* UINT64_MAX: unlimited */
+    struct cache_totals totals;
+    uint64_t responses[CACHED_STATUSES];
+};
+
+/* A snapshot of a zone of limit_req or limit_conn. */
+struct status_limit_value {
+    const char *name, *directive;   /* the directive: limit_req, limit_conn, stream limit_conn */
+    struct limit_zone_totals totals;
+};
+
 /* A snapshot of the counters, in the form that the metrics refer to. */
 struct status_values {
     struct counters_total total;
@@ -35,6 +53,10 @@ struct status_values {
     struct upstream_zone *upstreams; /* NULL: none */
     struct status_zone_value *zones; /* in the order of the file; sorted by status_html */
     size_t zone_count;
+    struct status_cache_value *caches; /* in the order of the file */
+    size_t cache_count;
+    struct status_limit_value *limits; /* in the order of the file */
+    size_t limit_count;
     const struct acme *acme;        /* certificates; may have none */
     int64_t now_s;                  /* wall clock */
     uint64_t zero_copy;             /* bytes */
@@ -72,6 +94,10 @@ void status_collect(struct status_values *values);
 MUST_CHECK int status_zones_collect(struct status_values *values, struct arena *arena, const struct status_zones *zones,
                                     unsigned slots);
 
+/* Take the snapshots of caches and limits, in the arena. Return 0 or -ENOMEM. */
+MUST_CHECK int status_caches_collect(struct status_values *values, struct arena *arena, const struct caches *caches);
+MUST_CHECK int status_limits_collect(struct status_values *values, struct arena *arena, const struct limits *limits);
+
 /* A page being written. Records the first error, so that the writers need no checks. */
 struct status_page_text {
     struct buffer *out;
@@ -80,6 +106,8 @@ struct status_page_text {
 
 /* Appends formatted text; no effect after an error. */
 void status_print(struct status_page_text *page, const char *format, ...) PRINTF_LIKE(2, 3);
+/* Prints the two lines before the samples of a metric. */
+void status_print_head(struct status_page_text *page, const char *name, const char *type, const char *help);
 /* Prints text without a limit of its length. */
 void status_print_text(struct status_page_text *page, struct str text);
 /* Prints text, escaped for HTML. */
@@ -109,6 +137,16 @@ void status_zones_html(struct status_page_text *page, const struct status_values
 void status_upstreams_prometheus(struct status_page_text *page, struct upstream_zone *zone);
 void status_upstreams_json(struct status_page_text *page, struct upstream_zone *zone);
 void status_upstreams_html(struct status_page_text *page, struct upstream_zone *zone);
+
+/* Append the response caches; nothing without any. */
+void status_caches_prometheus(struct status_page_text *page, const struct status_values *values);
+void status_caches_json(struct status_page_text *page, const struct status_values *values);
+void status_caches_html(struct status_page_text *page, const struct status_values *values);
+
+/* Append the zones of limit_req and limit_conn; nothing without any. */
+void status_limits_prometheus(struct status_page_text *page, const struct status_values *values);
+void status_limits_json(struct status_page_text *page, const struct status_values *values);
+void status_limits_html(struct status_page_text *page, const struct status_values *values);
 
 /* Append the certificates by ACME; nothing without any. */
 void status_acme_prometheus(struct status_page_text *page, const struct acme *acme);

@@ -92,6 +92,8 @@ int status_html(const struct status_values *values, struct buffer *out)
     print_summary(&page, values);
     status_zones_html(&page, values);
     status_upstreams_html(&page, values->upstreams);
+    status_caches_html(&page, values);
+    status_limits_html(&page, values);
     status_acme_html(&page, values->acme, values->now_s);
     status_print(&page, "<h2>Counters</h2>\n<table>\n");
     for (const struct metric *metric = status_metrics; metric->name; metric++)

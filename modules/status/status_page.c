@@ -48,8 +48,7 @@ int status_prometheus(const struct status_values *values, struct buffer *out)
     for (const struct metric *metric = status_metrics; metric->name; metric++) {
         const uint64_t *numbers = status_values_of(metric, values);
 
-        status_print(&page, "# HELP sluice_%s %s\n", metric->name, metric->help);
-        status_print(&page, "# TYPE sluice_%s %s\n", metric->name, types[metric->type]);
+        status_print_head(&page, metric->name, types[metric->type], metric->help);
         if (metric->type == METRIC_HISTOGRAM) {
             status_histogram_prometheus(&page, metric->name, STR(""), &values->total.sum.latency);
             continue;
@@ -61,6 +60,8 @@ int status_prometheus(const struct status_values *values, struct buffer *out)
     }
     status_zones_prometheus(&page, values);
     status_upstreams_prometheus(&page, values->upstreams);
+    status_caches_prometheus(&page, values);
+    status_limits_prometheus(&page, values);
     status_acme_prometheus(&page, values->acme);
     return page.error;
 }
@@ -112,6 +113,8 @@ int status_json(const struct status_values *values, struct buffer *out)
     }
     status_zones_json(&page, values);
     status_upstreams_json(&page, values->upstreams);
+    status_caches_json(&page, values);
+    status_limits_json(&page, values);
     status_acme_json(&page, values->acme);
     status_print(&page, "\n}\n");
     return page.error;

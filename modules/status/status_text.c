@@ -31,6 +31,11 @@ void status_print_text(struct status_page_text *page, struct str text)
         page->error = buffer_append(page->out, text);
 }
 
+void status_print_head(struct status_page_text *page, const char *name, const char *type, const char *help)
+{
+    status_print(page, "# HELP sluice_%s %s\n# TYPE sluice_%s %s\n", name, help, name, type);
+}
+
 void status_print_html(struct status_page_text *page, const char *text)
 {
     if (page->error == 0)

@@ -72,17 +72,12 @@ static struct latency latency_of(const struct upstream_shared *peer)
     return latency;
 }
 
-static void print_head(struct status_page_text *page, const char *name, const char *type, const char *help)
-{
-    status_print(page, "# HELP sluice_%s %s\n# TYPE sluice_%s %s\n", name, help, name, type);
-}
-
 static void print_times(struct status_page_text *page, struct upstream_zone *zone)
 {
     const struct upstream_shared *peer;
 
-    print_head(page, "upstream_response_duration_seconds", "histogram",
-               "Time from the selection of the server to the end of its response.");
+    status_print_head(page, "upstream_response_duration_seconds", "histogram",
+                      "Time from the selection of the server to the end of its response.");
     for (int index = 0; (peer = next_peer(zone, &index)) != NULL;) {
         struct latency latency = latency_of(peer);
         struct buffer labels = {0};
@@ -110,7 +105,7 @@ void status_upstreams_prometheus(struct status_page_text *page, struct upstream_
     if (!has_peers(zone))
         return;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        print_head(page, rows[i].name, rows[i].type, rows[i].help);
+        status_print_head(page, rows[i].name, rows[i].type, rows[i].help);
         for (int index = 0; (peer = next_peer(zone, &index)) != NULL;) {
             status_print(page, "sluice_%s{", rows[i].name);
             print_labels(page, peer);
@@ -120,8 +115,9 @@ void status_upstreams_prometheus(struct status_page_text *page, struct upstream_
         }
     }
     print_times(page, zone);
-    print_head(page, "upstream_state", "gauge", "State of the server: up, unavailable after failures "
-                                                "(fail_timeout), or unhealthy by health checks.");
+    status_print_head(page, "upstream_state", "gauge",
+                      "State of the server: up, unavailable after failures (fail_timeout), or unhealthy by health "
+                      "checks.");
     for (int index = 0; (peer = next_peer(zone, &index)) != NULL;) {
         status_print(page, "sluice_upstream_state{");
         print_labels(page, peer);

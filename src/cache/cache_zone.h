@@ -11,6 +11,7 @@
 #define CACHE_CACHE_ZONE_H
 
 #include "base/must_check.h"
+#include "cache/cached_status.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -150,6 +151,10 @@ bool cache_zone_fill_locked(struct cache_zone *zone, const struct cache_hash *ha
 bool cache_zone_evict(struct cache_zone *zone, uint32_t inactive_s, uint64_t max_bytes, uint64_t now_ms, struct cache_victims *victims);
 /* Copies the sums over all entries. */
 void cache_zone_totals(struct cache_zone *zone, struct cache_totals *out);
+/* Counts a response with that status, unless it is CACHED_NOT. Takes no lock. */
+void cache_zone_count(struct cache_zone *zone, enum cached_status status);
+/* Copies the numbers of responses by status since the index was created. Takes no lock. */
+void cache_zone_counts(const struct cache_zone *zone, uint64_t out_counts[CACHED_STATUSES]);
 
 /*
  * Acquires or extends the leadership of the cache manager until `now_ms` + `leadership_ms`. Returns false if another

@@ -37,6 +37,7 @@ struct cache_zone {
     uint64_t walks, walked;
     uint64_t complete;              /* the scan after which the index has all files */
     struct cache_totals totals;
+    uint64_t responses[CACHED_STATUSES]; /* atomic */
     uint32_t damaged;               /* the index contradicts itself: it is emptied by the next cache_zone_lock */
     volatile uint32_t unused;       /* the free list */
     volatile uint32_t newest, oldest;

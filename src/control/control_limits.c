@@ -8,12 +8,6 @@
 
 #include <arpa/inet.h>
 
-static const char *const kind_names[] = {
-    [LIMIT_REQUESTS] = "limit_req",
-    [LIMIT_CONNECTIONS] = "limit_conn",
-    [LIMIT_STREAM_CONNECTIONS] = "stream limit_conn",
-};
-
 static void write_zone(struct report *report, const struct limit_conf *conf)
 {
     struct limit_zone_totals totals;
@@ -21,7 +15,7 @@ static void write_zone(struct report *report, const struct limit_conf *conf)
     limit_zone_totals(conf->zone, &totals);
     report_row(report);
     report_text(report, conf->name);
-    report_text(report, str_from(kind_names[conf->kind]));
+    report_text(report, str_from(limit_kind_names[conf->kind]));
     report_text(report, template_text(conf->key));
     report_number(report, totals.keys);
     report_number(report, totals.keys_max);

@@ -10,6 +10,12 @@
 #define REQUESTS_HINT    STR("write: limit_req_zone: \"$binary_remote_addr zone=one:10m rate=10r/s\"")
 #define CONNECTIONS_HINT STR("write: limit_conn_zone: \"$binary_remote_addr zone=addr:10m\"")
 
+const char *const limit_kind_names[LIMIT_KINDS] = {
+    [LIMIT_REQUESTS] = "limit_req",
+    [LIMIT_CONNECTIONS] = "limit_conn",
+    [LIMIT_STREAM_CONNECTIONS] = "stream limit_conn",
+};
+
 struct row {
     struct limit_conf *conf;
     struct str hint;

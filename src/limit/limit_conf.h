@@ -10,7 +10,10 @@
 #include "limit/limit_zone.h"
 
 /* Keys of LIMIT_STREAM_CONNECTIONS come from connections of `stream`, not from requests. */
-enum limit_kind { LIMIT_REQUESTS, LIMIT_CONNECTIONS, LIMIT_STREAM_CONNECTIONS };
+enum limit_kind { LIMIT_REQUESTS, LIMIT_CONNECTIONS, LIMIT_STREAM_CONNECTIONS, LIMIT_KINDS };
+
+/* The directive of each kind, as it is shown to users. */
+extern const char *const limit_kind_names[LIMIT_KINDS];
 
 struct limit_conf {
     enum limit_kind kind;

@@ -197,7 +197,9 @@ def test_generated_pages_fit_a_narrow_screen(launch, loop, pages, tmp_path):
         (top / 'long' / f'Number {number}').write_text('x')
     (top / 'phone.html').write_text(PHONE)
     served = launch(loop, 'user', server={'root': str(top), 'autoindex': 'on', 'status_zone': True, 'location': {
-        '= /done': {'return': 204}, '= /status': {'status': 'html'}, '/up/': {'proxy_pass': 'http://127.0.0.1:1'}}})
+        '= /done': {'return': 204}, '= /status': {'status': 'html'}, '/up/': {'proxy_pass': 'http://127.0.0.1:1'}}}, http={
+            'proxy_cache_path': {'path': str(tmp_path / 'cache'), 'keys_zone': 'responses:1m'},
+            'limit_req_zone': '$binary_remote_addr zone=requests_by_address:10m rate=10r/s'})
     found = browse(served, '/phone.html', tmp_path)
     assert found == {'/list/': '390 600', '/long/': '390 600', '/nothing-here': '390 600', '/up/': '390 600', '/status': '390 600',
                      '/list/ date': 'visible', '/long/ date': 'visible', '/nothing-here date': 'none', '/up/ date': 'none', '/status date': 'none',

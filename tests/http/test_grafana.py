@@ -52,7 +52,7 @@ def substituted(expression):
 
 
 class Watched:
-    """A server that has every metric of the dashboard: zones, upstream servers, a certificate in the state folder of ACME, limits."""
+    """A server that has every metric of the dashboard: zones, upstream servers, a cache, a certificate in the state folder of ACME, limits."""
 
     def __init__(self, folder, site, certificate):
         self.plain, self.tls, self.acme, self.status = (server_kit.free_port() for _ in range(4))
@@ -60,12 +60,14 @@ class Watched:
         servers = [
             {'listen': [f'127.0.0.1:{self.plain}', f'127.0.0.1:{self.tls} ssl'], 'root': site, 'ssl_certificate': certificate[0],
              'ssl_certificate_key': certificate[1], 'location': {
-                 '/app/': {'proxy_pass': 'http://app'}, '= /limited': {'limit_req': 'zone=slow', 'return': '200 ok'}, '= /broken': {'return': '500'}}},
+                 '/app/': {'proxy_pass': 'http://app'}, '/cached/': {'proxy_pass': 'http://app', 'proxy_cache': 'one', 'proxy_cache_valid': '1h'},
+                  '= /limited': {'limit_req': 'zone=slow', 'return': '200 ok'}, '= /broken': {'return': '500'}}},
             {'listen': f'127.0.0.1:{self.acme} ssl', 'server_name': ACME_NAME, 'ssl_certificate': 'acme', 'return': '200 ok'},
             {'listen': f'127.0.0.1:{self.status}', 'location': {'= /status': {'status': True}}},
         ]
         self.server = server_kit.Server(folder / 'server', servers, http={
-            'status_zone': True, 'open_file_cache': 'max=100', 'limit_req_zone': '$server_port zone=slow:1m rate=1r/m',
+            'status_zone': True, 'open_file_cache': 'max=100', 'proxy_cache_path': {'path': str(folder / 'cache'), 'keys_zone': 'one:1m'},
+            'limit_req_zone': '$server_port zone=slow:1m rate=1r/m',
             'upstream': {'app': {'server': [f'127.0.0.1:{self.upstream.port}', {'address': '127.0.0.1:9', 'backup': True}]}},
             'acme': {'state': self.make_state(folder), 'directory': 'https://127.0.0.1:9/dir', 'email': 'admin@example.org'}})
         self.server.start([self.plain, self.tls, self.acme, self.status])
@@ -87,7 +89,7 @@ class Watched:
     def send_requests(self):
         for port, transport in ((self.plain, 'plain'), (self.tls, 'user')):
             with contextlib.closing(http1.connect(port, transport, timeout=20 * server_kit.PATIENCE)) as client:
-                for target in ('/one.txt', '/1048576.bin', '/nowhere', '/app/x', '/limited', '/limited', '/broken'):
+                for target in ('/one.txt', '/1048576.bin', '/nowhere', '/app/x', '/cached/x', '/limited', '/limited', '/broken'):
                     client.get(target)
         self.send_http2_errors()
 

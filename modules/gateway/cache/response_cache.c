@@ -24,8 +24,16 @@ static void fill_end(struct gateway_request *p, bool whole)
         cached_fill_failed(p);
 }
 
+/* Responses to clients and to subrequests of other modules; a response of several slices counts once. */
+static bool is_counted(const struct gateway_request *p)
+{
+    return p->cached && !p->cached->background && !p->slice.of && p->for_head == FOR_HEAD_NOT;
+}
+
 static void cache_part_finish(struct gateway_request *p)
 {
+    if (is_counted(p))
+        cache_zone_count(p->conf->cache.cache->zone, p->cached->status);
     cached_update_release(&p->update);
     cached_end(p);
 }

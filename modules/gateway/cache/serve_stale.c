@@ -3,8 +3,11 @@
  */
 #include "modules/gateway/cache/response_cache.h"
 
-/* Starts a detached subrequest that updates the entry while the stale response is sent. */
-static void start_background_update(struct cached *cached)
+/*
+ * Starts a detached subrequest that updates the entry while the stale response is sent. Returns the status of that
+ * response, as in nginx: UPDATING if another request updates the entry.
+ */
+static enum cached_status start_background_update(struct cached *cached)
 {
     const struct gateway_cache_conf *conf = &cached->p->conf->cache;
     struct exchange *x = cached->p->x;
@@ -13,18 +16,19 @@ static void start_background_update(struct cached *cached)
     uint64_t fill_lock = cache_store_fill_lock(cached->store, cached_hash(cached), conf->lock_age_ms);
 
     if (fill_lock == 0)
-        return;
+        return CACHED_UPDATING;
     if (exchange_subrequest(x, (struct str){NULL, 0}, NULL, NULL, &child) < 0) {
         cache_store_fill_unlock(cached->store, &cached->origin.hash, fill_lock);
-        return;
+        return CACHED_STALE;
     }
     background = gateway_request_make(child);
     if (!background) {
         cache_store_fill_unlock(cached->store, &cached->origin.hash, fill_lock);
-        return;
+        return CACHED_STALE;
     }
     background->cache = cached->p->cache;
     background->update = (struct cache_update){cached->store, cached->origin.hash, fill_lock};
+    return CACHED_STALE;
 }
 
 /* Handles a stale entry. `allowed`: it permits use during an update. */
@@ -38,10 +42,8 @@ enum outcome cached_expired(struct cached *cached, struct cache_entry *entry, bo
     now.age_s = cached_age(cached, &stored->metadata);
     updating = allowed || ((conf->use_stale & STALE_UPDATING) && cached->request_control.max_age == DELTA_NONE &&
                            now.age_s >= now.lifetime_s && freshness_in_error(&now, &cached->request_control, true));
-    if (updating && conf->background_update && !cached->base.background) {
-        start_background_update(cached);
-        return cached_respond_with(cached, entry, CACHED_STALE);
-    }
+    if (updating && conf->background_update && !cached->base.background)
+        return cached_respond_with(cached, entry, start_background_update(cached));
     if (updating && cached->fill_lock == 0) {
         cached->fill_lock = cache_store_fill_lock(cached->store, cached_hash(cached), conf->lock_age_ms);
         if (cached->fill_lock == 0)

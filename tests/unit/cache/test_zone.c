@@ -120,6 +120,24 @@ START_TEST(uses_are_counted)
 }
 END_TEST
 
+START_TEST(responses_are_counted_by_status)
+{
+    uint64_t counts[CACHED_STATUSES];
+
+    zone = cache_zone_create(SIZE, 0);
+    cache_zone_count(zone, CACHED_HIT);
+    cache_zone_count(zone, CACHED_HIT);
+    cache_zone_count(zone, CACHED_MISS);
+    cache_zone_count(zone, CACHED_NOT);
+    cache_zone_counts(zone, counts);
+    for (unsigned status = 0; status < CACHED_STATUSES; status++)
+        ck_assert_uint_eq(counts[status], status == CACHED_HIT ? 2 : status == CACHED_MISS);
+    ck_assert_ptr_null(cached_status_name(CACHED_NOT));
+    ck_assert_str_eq(cached_status_name(CACHED_HIT), "HIT");
+    cache_zone_destroy(zone);
+}
+END_TEST
+
 START_TEST(files_on_disk_are_indexed)
 {
     struct cache_id older = cache_fixture_id(1, 5), newer = cache_fixture_id(1, 7);
@@ -325,7 +343,8 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        stored_and_replaced, fetch_from_before_a_purge_is_not_stored, uses_are_counted, files_on_disk_are_indexed,
+        stored_and_replaced, fetch_from_before_a_purge_is_not_stored, uses_are_counted, responses_are_counted_by_status,
+        files_on_disk_are_indexed,
         files_with_greater_numbers_are_indexed, least_recently_used_is_evicted_first, full_index_evicts,
         one_worker_holds_the_fill_lock, one_worker_leads, zone_of_the_master_withstands_overwriting,
         scan_is_pending_until_done_or_abandoned, death_with_the_lock_blocks_no_process,
