@@ -78,6 +78,12 @@ def example_faults(root):
     yield from (f'conf/examples/README.md: {name} does not exist, or has two rows' for name in rows if name not in files or rows.count(name) > 1)
 
 
+def comparison_faults(text):
+    """Each feature that sluice has links to a test in the sources."""
+    rows = [markdown.table_row(line) for kind, lines in markdown.blocks(text) if kind == 'table' for line in lines[2:]]
+    yield from (f'no link to a test: {feature}' for feature, own, *_ in rows if own != 'no' and '](../tests/' not in own)
+
+
 def compare(path, made, write):
     """Whether the file has this text; writes it, or prints the difference."""
     kept = path.read_text(encoding='utf-8') if path.exists() else ''
@@ -108,6 +114,7 @@ def main():
         if name.startswith('directives/') and name not in made:
             faults.append(f'{name}: the tables have no such group')
         faults += [f'{name}: {fault}' for fault in (*page_faults(text), *link_faults(path, text))]
+    faults += [f'comparison.md: {fault}' for fault in comparison_faults((docs / 'comparison.md').read_text(encoding='utf-8'))]
     print(*faults, sep='\n', end='\n' if faults else '')
     return 0 if all(same) and not faults else 1
 

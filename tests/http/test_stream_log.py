@@ -33,7 +33,7 @@ class Logged:
     def __init__(self, loop, folder, certificate):
         self.upstreams = {'a': UpstreamServer(responds_with('a')), 'b': UpstreamServer(responds_with('b')), 'hello': UpstreamServer(receives_once),
                           'client': UpstreamServer(sends_client_address)}
-        names = ('plain', 'text', 'long', 'variable', 'keyed', 'other', 'dead', 'second', 'closed', 'tls', 'preread', 'small', 'own', 'off', 'bound', 'misbound', 'sealed', 'http')
+        names = ('plain', 'text', 'long', 'variable', 'keyed', 'other', 'dead', 'second', 'closed', 'tls', 'preread', 'small', 'own', 'off', 'bound', 'misbound', 'sealed', 'spliced', 'http')
         self.ports = {name: server_kit.free_port() for name in names}
         self.log = folder / 'stream.log'
         self.own = folder / 'own.log'
@@ -48,7 +48,7 @@ class Logged:
             'access_log': {'path': str(self.log), 'format': 'proof'},
             'upstream': {'keyed': {'server': [a, b], 'hash': '$server_port'}, 'second': {'server': [f'{dead} max_fails=0', f'{a} backup']}},
             'server': [
-                on('plain', proxy_pass=a),
+                on('plain', proxy_pass=a), on('spliced', proxy_pass=a),
                 on('text', **{'return': 'you are $remote_addr, on $server_port by $protocol'}),
                 on('long', **{'return': '${server_port}' + 'x' * 70000}),
                 on('variable', proxy_pass='127.0.0.1:$server_port'.replace('$server_port', self.upstreams['b'].address.split(':')[1] + '$ssl_protocol')),
@@ -104,6 +104,16 @@ def test_each_connection_is_logged(logged):
     assert row['ssl_protocol'] == row['ssl_preread_server_name'] == '-'
     assert all(float(row[name]) >= 0 for name in ('session_time', 'upstream_connect_time', 'upstream_first_byte_time', 'upstream_session_time'))
     assert len(logged.rows('plain')) == 1
+
+
+def test_large_transfers_are_spliced(logged):
+    """After the first 64 KiB, the bytes for the client do not pass through the process. A small response does."""
+    body = b'x' * (4 << 20)
+    assert logged.fetch('spliced', body) == b'a ' + body
+    assert len(body) // 2 < int(logged.row('spliced')['bytes_zero_copy']) < len(body)
+    assert logged.fetch('spliced', b'x' * 10000) == b'a ' + b'x' * 10000
+    wait_for(lambda: len(logged.rows('spliced')) == 2, 'no second line')
+    assert logged.rows('spliced')[1]['bytes_zero_copy'] == '0'
 
 
 def test_return_is_logged(logged):
