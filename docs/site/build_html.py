@@ -39,6 +39,7 @@ PAGE = '''<!doctype html>
 </html>
 '''
 NAV = {'configuration': 'Configuration', 'variables': 'Variables', 'recipes': 'Recipes', 'nginx': 'From nginx', 'migrating': 'Migrating', 'scaling': 'Scaling'}
+WIDE = 4  # columns; a table with more scrolls instead of breaking words
 STATIC = ('docs.css', 'search.js')
 
 
@@ -72,7 +73,7 @@ class Page:
 
     def table(self, lines):
         head, *rows = [markdown.table_row(line) for line in lines[:1] + lines[2:]]
-        yield '<div class="table"><table>\n<thead><tr>' + ''.join(f'<th>{self.inline(cell)}</th>' for cell in head) + '</tr></thead>\n'
+        yield f'<div class="{"wide table" if len(head) > WIDE else "table"}"><table>\n<thead><tr>' + ''.join(f'<th>{self.inline(cell)}</th>' for cell in head) + '</tr></thead>\n'
         for row in rows:
             yield '<tr>' + ''.join(f'<td>{self.inline(cell)}</td>' for cell in row) + '</tr>\n'
         yield '</table></div>\n'

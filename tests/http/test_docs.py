@@ -10,10 +10,15 @@ from kit.browser import CHROMIUM, browse, first_pixel, screenshot
 
 HTML = pathlib.Path(server_kit.SLUICE).parent / 'docs/site/html'
 # Shows pages in a frame of 390 px, types into their search fields, and reports what the frame contains.
-DRIVER = '''<!doctype html><title>driver</title><iframe id=frame width=390 height=800></iframe>
+DRIVER = r'''<!doctype html><title>driver</title><iframe id=frame width=390 height=800></iframe>
 <script>
 const frame = document.getElementById('frame');
 const show = path => new Promise(done => { frame.onload = () => done(frame.contentDocument); frame.src = '/html/' + path; });
+const broken = cell => { // a cell with one word on several lines
+  const range = cell.ownerDocument.createRange();
+  range.selectNodeContents(cell);
+  return !/[^\w.]/.test(cell.textContent) && new Set([...range.getClientRects()].map(line => line.top)).size > 1;
+};
 const results = async (page, text) => {
   const field = page.querySelector('#search input');
   field.value = text;
@@ -27,6 +32,11 @@ const results = async (page, text) => {
     if (page.documentElement.scrollWidth > 390) found.wide.push(path + ' ' + page.documentElement.scrollWidth);
     if (page.styleSheets.length != 1 || page.getElementById('search').hidden) found.blocked++;
   }
+  const wide = await show('comparison.html');
+  const table = wide.querySelector('.table');
+  found.scrolls = table.scrollWidth > table.clientWidth;
+  found.words = wide.querySelectorAll('td').length;
+  found.broken = [...wide.querySelectorAll('th, td')].filter(broken).map(cell => cell.textContent);
   const page = await show('directives/core.html');
   found.proxy_pass = (await results(page, 'proxy_pass'))[0];
   found.nginx = (await results(page, 'ssl_stapling'))[0];
@@ -60,6 +70,7 @@ def test_search_and_narrow_screens(served, tmp_path):
     assert 'error' not in reported, reported
     found = json.loads(reported['found'])
     assert (found['wide'], found['blocked'], found['markup']) == ([], 0, 0)
+    assert found['scrolls'] and found['words'] > 300 and found['broken'] == []
     assert found['proxy_pass'][0].startswith('proxy_pass') and found['proxy_pass'][1].endswith('/directives/proxy.html#proxy_pass-location')
     assert found['nginx'][0] == 'ssl_stapling' and '/nginx.html' in found['nginx'][1]
     assert found['two'][0] == 'ssl_ktls_threshold'
