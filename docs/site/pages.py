@@ -33,7 +33,7 @@ lists all directives.
 NGINX = '''# From nginx
 
 `sluice import nginx.conf -o sluice.yaml` converts a configuration. This index has the directives and variables of nginx. A link leads to the
-directive or variable of the same name; its help states differences. The other names have an alternative; `sluice help NAME` and `sluice
+directive or variable of the same name; its help states differences. The other names have an alternative; for directives, `sluice help NAME` and `sluice
 import` print the same text. For a directive without a counterpart that handles or protects requests, the imported configuration answers 503
 until it is replaced. A name that ends with `*` stands for all names with that prefix.
 
@@ -95,16 +95,32 @@ def read_names(text):
     return [(name.strip(), answer.strip()) for name, _, answer in rows]
 
 
+def in_stream(text):
+    return re.search(r'\bstream\b', text) is not None
+
+
+def with_links(text, known):
+    """An alternative in which the names of directives are links. Of several entries, that of stream if the text is about stream."""
+    def link(found):
+        entries = re.findall(r'\[.*?\]\(.*?\)(?=, |$)', known.get(found[0], ''))
+        about = [entry for entry in entries if len(entries) == 1 or in_stream(entry.partition('](')[0]) == in_stream(text)]
+        return about[0] if about else found[0]
+    return re.sub(r"(?<![\w$/'])(?:(?<=^use )|(?<=, use )|(?=\w+_))[a-z]\w*(?![\w*])", link, text)
+
+
 def nginx_rows(names, unsupported, known):
     """{name: alternative}, and the names without one. `known`: {name: Markdown}; `unsupported`: {pattern: text}."""
+    unsupported = {pattern: with_links(text, known) for pattern, text in unsupported.items()}
     rows, missing, used = {}, [], set()
     for name, answer in names:
         patterns = [pattern for pattern in unsupported if fnmatch.fnmatchcase(name, pattern)]
         used.update(patterns)
         if name in known:
             rows[name] = known[name]
-        elif answer or patterns:
-            rows[name] = answer or unsupported[patterns[0]]
+        elif patterns:
+            rows[name] = unsupported[patterns[0]]
+        elif answer and name.startswith('$'):
+            rows[name] = answer
         else:
             missing.append(name)
     rows.update((pattern, text) for pattern, text in unsupported.items() if pattern not in used)
@@ -174,4 +190,4 @@ def generated(printed, names, examples, docs):
     for title, text in parts.items():
         if title.startswith('Directives: '):
             made[f'directives/{title.partition(": ")[2]}.md'] = group_page(title, text)
-    return made, [f'nginx.names: no table has {name}, and the file has no answer' for name in missing]
+    return made, [f'nginx.names: no table has {name}; src/conf/conf_vocabulary.c has those of directives' for name in missing]

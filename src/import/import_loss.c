@@ -40,6 +40,8 @@ static const struct {
     {"api", LOSS_HANDLER},
     {"return", LOSS_HANDLER},
     {"try_files", LOSS_HANDLER},
+    {"internal_redirect", LOSS_HANDLER},
+    {"pass", LOSS_HANDLER},
 
     {"allow", LOSS_ACCESS},
     {"deny", LOSS_ACCESS},
@@ -54,6 +56,7 @@ static const struct {
     {"modsecurity*", LOSS_ACCESS},
     {"secure_link*", LOSS_ACCESS},
     {"valid_referers", LOSS_ACCESS},
+    {"*_allow_upstream", LOSS_ACCESS},
     {"disable_symlinks", LOSS_ACCESS},
     {"ssl_verify_client", LOSS_ACCESS},
     {"ssl_verify_depth", LOSS_ACCESS},

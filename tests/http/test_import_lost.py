@@ -33,6 +33,12 @@ LOST = [
     ('ssl_verify_client sometimes;', ['/app.py'], []),
     ('location /open/ { } location / { secure_link_secret word; if ($secure_link = "") { return 403; } }', ['/app.py'], ['/open/page']),
     ('location /open/ { } location / { echo hello; }', ['/app.py'], ['/open/page']),
+    ('location /open/ { } location / { internal_redirect @closed; }', ['/app.py'], ['/open/page']),
+    ('location /open/ { } location / { proxy_allow_upstream $arg_a; }', ['/app.py'], ['/open/page']),
+    ('tunnel_pass;', ['/app.py'], []),
+    # Directives of nginx that neither handle nor protect requests; a third-party module might.
+    ('keepalive_min_timeout 1s; acme_certificate example; ssl_ech_file a.pem; location / { early_hints $http2; error_log_tag a b; userid_flags secure; }',
+     [], ['/app.py', '/open/page']),
     ('location /open/ { } location / { more_set_headers a; sub_filter a b; expires 1h; }', [], ['/app.py', '/open/page']),
 ]
 
