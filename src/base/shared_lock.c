@@ -14,14 +14,14 @@ static _Thread_local struct robust_list_head held; /* replaces the list of the C
 static _Thread_local uint32_t thread;              /* its number; 0: `held` is not registered */
 
 /* A child process has another number, and no registered list. */
-static void forget_thread(void)
+static void reset_thread(void)
 {
     thread = 0;
 }
 
 static void watch_forks(void)
 {
-    (void)pthread_atfork(NULL, NULL, forget_thread);
+    (void)pthread_atfork(NULL, NULL, reset_thread);
 }
 
 static void register_thread(void)

@@ -24,7 +24,7 @@ static volatile sig_atomic_t stop_signal;
 static const int stop_signals[] = {SIGINT, SIGTERM, SIGHUP};
 enum { STOP_SIGNALS = sizeof(stop_signals) / sizeof(stop_signals[0]) };
 
-static void remember_signal(int number)
+static void record_signal(int number)
 {
     stop_signal = number;
 }
@@ -32,12 +32,12 @@ static void remember_signal(int number)
 /* Runs the benchmark; a signal ends it. Returns the signal, or 0. */
 static int run_benchmark(const struct options *options, const struct diagnosis *diagnosis, struct benchmark *benchmark)
 {
-    struct sigaction remember = {.sa_handler = remember_signal}, ignore = {.sa_handler = SIG_IGN};
+    struct sigaction record = {.sa_handler = record_signal}, ignore = {.sa_handler = SIG_IGN};
     struct sigaction before[STOP_SIGNALS], before_pipe;
 
     sigaction(SIGPIPE, &ignore, &before_pipe);
     for (unsigned i = 0; i < STOP_SIGNALS; i++) {
-        sigaction(stop_signals[i], &remember, &before[i]);
+        sigaction(stop_signals[i], &record, &before[i]);
         if (before[i].sa_handler == SIG_IGN)
             sigaction(stop_signals[i], &before[i], NULL);
     }

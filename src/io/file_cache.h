@@ -29,7 +29,7 @@ struct file_cache_limits {
     uint64_t valid_ms;              /* open_file_cache_valid */
     uint64_t inactive_ms;           /* an entry unused for this long is removed, with its count of uses */
     unsigned min_uses;              /* open_file_cache_min_uses: requests before a file is cached; 0 means 1 */
-    bool forget_errors;             /* open_file_cache_errors: off */
+    bool skip_errors;               /* open_file_cache_errors: off */
 };
 
 struct file_entry {                 /* immutable while referenced: a changed file gets a new entry */

@@ -177,7 +177,7 @@ static void entry_count(struct file_cache_lru *cached, const struct file_entry *
 
 static void entry_store(struct file_cache_lru *cached, struct file_entry *entry)
 {
-    if (!cached->limits.enabled || !is_cacheable(entry->error) || (entry->error && cached->limits.forget_errors))
+    if (!cached->limits.enabled || !is_cacheable(entry->error) || (entry->error && cached->limits.skip_errors))
         return;
     if (entry->fd >= 0 && entry->uses < cached->limits.min_uses)
         entry_count(cached, entry);

@@ -121,7 +121,7 @@ struct loop_backend {
     int (*wait)(struct loop *loop, uint64_t until_ms); /* sets the clock, moves finished ops to loop->finished */
     void (*start)(struct loop *loop);                  /* starts submitted ops now instead of at the next wait; NULL: they always start at once */
     void (*deliver)(struct loop *loop, struct op *op); /* makes the call of a READY op: it finishes, or waits again */
-    void (*forget)(struct loop *loop, int fd);         /* called before the descriptor is closed */
+    void (*remove_fd)(struct loop *loop, int fd);      /* called before the descriptor is closed */
     void (*close)(struct loop *loop);
 };
 

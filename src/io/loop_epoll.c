@@ -418,6 +418,6 @@ const struct loop_backend loop_backend_epoll = {
     .cancel = epoll_cancel,
     .wait = epoll_wait_iteration,
     .deliver = epoll_deliver,
-    .forget = epoll_remove_fd,
+    .remove_fd = epoll_remove_fd,
     .close = epoll_close,
 };

@@ -124,6 +124,6 @@ void loop_close_fd(struct loop *loop, int fd)
 {
     if (fd < 0)
         return;
-    loop->backend->forget(loop, fd);
+    loop->backend->remove_fd(loop, fd);
     close(fd);
 }

@@ -490,6 +490,6 @@ const struct loop_backend loop_backend_uring = {
     .wait = uring_wait,
     .start = uring_start,
     .deliver = uring_deliver,
-    .forget = uring_remove_fd,
+    .remove_fd = uring_remove_fd,
     .close = uring_close,
 };

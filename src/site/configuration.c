@@ -98,7 +98,7 @@ static void set_file_cache(struct load *load)
         .valid_ms = http->open_file_cache_valid_ms,
         .inactive_ms = http->open_file_cache.inactive_ms,
         .min_uses = (unsigned)http->open_file_cache_min_uses,
-        .forget_errors = !http->open_file_cache_errors,
+        .skip_errors = !http->open_file_cache_errors,
     };
 }
 

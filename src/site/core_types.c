@@ -223,7 +223,7 @@ struct str core_type_built_in(struct str extension)
 int core_types_build(struct arena *arena, struct core_site *site)
 {
     const struct media_type *rows = site->types.items;
-    bool forget = rows && site->types.count == 0;
+    bool is_emptied = rows && site->types.count == 0;
     int error = 0;
 
     table_init(&site->mime.by_extension, true);
@@ -231,7 +231,7 @@ int core_types_build(struct arena *arena, struct core_site *site)
         arena, site, str_empty(site->default_type) ? STR("application/octet-stream") : site->default_type);
     if (!site->mime.default_type.data)
         error = -ENOMEM;
-    if (error == 0 && !forget)
+    if (error == 0 && !is_emptied)
         error = add_built_in(arena, site);
     for (size_t i = 0; i < site->types.count && error == 0; i++) {
         const struct str *type = retained_type(arena, site, rows[i].type);

@@ -339,7 +339,7 @@ static void backend_deliver(struct loop *loop, struct op *op)
     free(lent);
 }
 
-static void backend_forget(struct loop *loop, int fd)
+static void backend_remove_fd(struct loop *loop, int fd)
 {
     struct scripted *scripted = loop->backend_state;
 
@@ -355,7 +355,7 @@ const struct loop_backend loop_backend_scripted = {
     .cancel = backend_cancel,
     .wait = backend_wait,
     .deliver = backend_deliver,
-    .forget = backend_forget,
+    .remove_fd = backend_remove_fd,
     .close = backend_close,
 };
 

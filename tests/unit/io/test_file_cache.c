@@ -405,7 +405,7 @@ START_TEST(errors_are_not_cached)
     struct file_cache *cache;
     struct file_entry *entry;
 
-    limits.forget_errors = true;
+    limits.skip_errors = true;
     cache = file_cache_create(&loop, &limits);
     entry = look_up(cache, "new");
     ck_assert_int_eq(entry->error, -ENOENT);
