@@ -20,6 +20,8 @@ static const struct row {
     {"next_attempt_seconds", "When the certificate is requested next, in seconds since the epoch.",
      offsetof(struct acme_status, next_s)},
     {"failures", "Failed attempts since the last success.", offsetof(struct acme_status, failures)},
+    {"window", "1: the authority's window (RFC 9773) decides about the next attempt; 0: two thirds of the lifetime.",
+     offsetof(struct acme_status, window)},
 };
 
 static unsigned long long value_of(const struct row *row, const struct acme_status *status)
@@ -105,6 +107,8 @@ void status_acme_html(struct status_page_text *page, const struct acme *acme, in
         print_days(page, &status, now_s);
         print_time(page, "Valid until", status.not_after_s);
         print_time(page, "Next attempt", status.next_s);
+        status_print(page, "<tr><td>&emsp;Time of renewal<td>%s\n",
+                     status.window ? "window of the authority" : "two thirds of the lifetime");
         status_print(page, "<tr><td>&emsp;Failed attempts<td>%llu\n", (unsigned long long)status.failures);
         if (*status.error) {
             status_print(page, "<tr><td>&emsp;Cause<td>");

@@ -11,6 +11,12 @@ struct acme_zone;
 
 enum acme_client { ACME_UACME, ACME_LEGO };
 enum acme_challenge_type { ACME_HTTP_01, ACME_TLS_ALPN_01, ACME_DNS_01 };
+/* The time at which the authority wants a certificate to be renewed (RFC 9773), as the last answer to the client states it. */
+enum acme_window {
+    ACME_WINDOW_UNKNOWN,            /* no answer; neither the client nor the authority may know such a window */
+    ACME_WINDOW_AHEAD,              /* not reached */
+    ACME_WINDOW_REACHED,            /* reached, and the certificate has not been renewed */
+};
 enum acme_key { ACME_EC256, ACME_EC384, ACME_RSA2048, ACME_RSA4096 };
 
 /* The block `acme`. */

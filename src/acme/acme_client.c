@@ -150,7 +150,7 @@ static void keep_output(struct acme_run *run, struct str text)
 
 static void log_lines(struct acme_run *run, struct str text)
 {
-    while (!str_empty(text)) {
+    while (run->log && !str_empty(text)) {
         struct str line = str_cut(&text, '\n');
 
         if (!str_empty(line))

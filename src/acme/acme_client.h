@@ -43,7 +43,7 @@ struct acme_run {
     const char *home;               /* working directory of the program */
     uint64_t timeout_ms;
     struct acme_events *events;
-    struct log *log;
+    struct log *log;                /* gets the lines of the output; NULL: they are not logged */
     char output[LIMIT_ACME_OUTPUT]; /* the last bytes of its output, NUL-terminated */
     size_t length;
 };

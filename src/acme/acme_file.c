@@ -166,6 +166,42 @@ int acme_file_read(const char *path, const struct acme_certificate *certificate,
     return error;
 }
 
+/* The first certificate of a file, to be freed. NULL: it has none. */
+static X509 *read_leaf(const char *path)
+{
+    struct buffer text = {0};
+    X509 *leaf = NULL;
+
+    if (acme_file_load(path, &text) == 0 && text.length > 0) {
+        BIO *source = BIO_new_mem_buf(text.data, (int)text.length);
+
+        leaf = source ? PEM_read_bio_X509(source, NULL, no_password, NULL) : NULL;
+        BIO_free(source);
+    }
+    buffer_wipe(&text);
+    ERR_clear_error();
+    return leaf;
+}
+
+static size_t count_names(X509 *leaf)
+{
+    GENERAL_NAMES *names = X509_get_ext_d2i(leaf, NID_subject_alt_name, NULL, NULL);
+    int count = names ? sk_GENERAL_NAME_num(names) : 0;
+
+    GENERAL_NAMES_free(names);
+    return count > 0 ? (size_t)count : 0;
+}
+
+bool acme_file_is_installed(const struct acme_certificate *certificate, const char *chain)
+{
+    X509 *installed = read_leaf(certificate->file.data), *leaf = read_leaf(chain);
+    bool same = installed && leaf && X509_cmp(installed, leaf) == 0 && count_names(leaf) == certificate->name_count;
+
+    X509_free(installed);
+    X509_free(leaf);
+    return same;
+}
+
 int acme_file_install(const struct acme_certificate *certificate, const char *chain, const char *key)
 {
     struct buffer text = {0};

@@ -20,6 +20,12 @@ struct acme_validity {
 MUST_CHECK int acme_file_read(const char *path, const struct acme_certificate *certificate, struct acme_validity *out_validity);
 
 /*
+ * True if the first certificate of `chain` (PEM) is the installed one, and has no names but those of the configuration, to
+ * which a client that renews it would add.
+ */
+bool acme_file_is_installed(const struct acme_certificate *certificate, const char *chain);
+
+/*
  * Installs a chain and its key (PEM files) as certificate->file, with mode 0600. Returns 0; -EINVAL: the key does not
  * belong to the chain, or names are missing; or -errno. On failure the present file stays.
  */

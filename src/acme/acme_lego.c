@@ -2,6 +2,7 @@
  * lego(1), version 4. Its folder (--path) contains accounts/ and certificates/NAME.crt and NAME.key. For http-01 it
  * writes the challenges into the folder of a web server: webroot/.well-known/acme-challenge is a link to challenges/.
  */
+#include "acme/acme_file.h"
 #include "acme/acme_program.h"
 
 #include <errno.h>
@@ -134,7 +135,7 @@ static void secure_account(struct acme_request *request)
         (void)nftw(accounts, deleted ? remove_entry : restrict_entry, WALK_DESCRIPTORS, FTW_DEPTH | FTW_PHYS);
 }
 
-static int run_client(struct acme_request *request, struct texts *texts)
+static int run_client(struct acme_request *request, struct texts *texts, const char *const command[])
 {
     int status;
 
@@ -145,15 +146,16 @@ static int run_client(struct acme_request *request, struct texts *texts)
         return status;
     for (size_t i = 0; i < request->order->certificate->name_count; i++)
         add_option(&request->run, "--domains", request->names[i]);
-    acme_run_add(&request->run, "run"); /* also if there is a certificate: with a new key */
+    while (*command)
+        acme_run_add(&request->run, *command++);
     status = acme_client_run(&request->run);
     secure_account(request);
     return status == 0 ? 0 : acme_request_ended(request, status);
 }
 
-static int issue(struct acme_request *request)
+/* Sets the paths of chain and key. */
+static int find_files(struct acme_request *request)
 {
-    struct texts texts;
     char name[LIMIT_ACME_NAME + 1];
     int result;
 
@@ -162,10 +164,67 @@ static int issue(struct acme_request *request)
     result = acme_request_path(request, request->key, "certificates/%s.key", name);
     if (result == 0)
         result = acme_request_path(request, request->chain, "certificates/%s.crt", name);
-    if (result == 0)
-        result = run_client(request, &texts);
+    return result;
+}
+
+static int run_command(struct acme_request *request, const char *const command[])
+{
+    struct texts texts;
+    int result = run_client(request, &texts, command);
+
     OPENSSL_cleanse(&texts, sizeof(texts));
     return result;
 }
 
-const struct acme_program acme_program_lego = {.name = "lego", .issue = issue};
+static int issue(struct acme_request *request)
+{
+    static const char *const command[] = {"run", NULL}; /* also if there is a certificate: with a new key */
+    int result = find_files(request);
+
+    return result == 0 ? run_command(request, command) : result;
+}
+
+/* Versions before 4.20 do not ask, or only on request. */
+static bool knows_window(struct acme_request *request)
+{
+    static const char *const command[] = {"renew", "--help", NULL};
+
+    acme_request_start(request);
+    request->run.log = NULL;
+    for (size_t i = 0; command[i]; i++)
+        acme_run_add(&request->run, command[i]);
+    return acme_client_run(&request->run) == 0 && strstr(request->run.output, "--ari-disable");
+}
+
+/*
+ * The exit status is 0 whether or not the authority has a window. The window delays the renewal only if the output
+ * states that it is ahead; if a version words that otherwise, sluice renews at two thirds of the lifetime.
+ */
+static enum acme_window answer_of(const struct acme_request *request)
+{
+    if (strstr(request->run.output, "renewalInfo endpoint indicates that renewal is not needed"))
+        return ACME_WINDOW_AHEAD;
+    return strstr(request->run.output, "renewalInfo endpoint indicates that renewal is needed") ? ACME_WINDOW_REACHED
+                                                                                                : ACME_WINDOW_UNKNOWN;
+}
+
+/*
+ * With `--days 0`, lego's own rule does not apply (LIMIT_ACME_LAST_DAY_S). Without an old key, which was removed after
+ * its installation, a key is that of a renewed certificate.
+ */
+static int renew(struct acme_request *request)
+{
+    static const char *const command[] = {"renew", "--days", "0", "--no-random-sleep", NULL};
+    int result = find_files(request);
+
+    if (result < 0 || !acme_file_is_installed(request->order->certificate, request->chain))
+        return result;
+    if (unlink(request->key) < 0 && errno != ENOENT)
+        return acme_request_failed(request, request->key, "removed", -errno);
+    result = run_command(request, command);
+    request->window = answer_of(request);
+    return result < 0 ? result : access(request->key, F_OK) == 0;
+}
+
+const struct acme_program acme_program_lego = {
+    .name = "lego", .issue = issue, .knows_window = knows_window, .renew = renew};

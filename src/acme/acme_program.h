@@ -29,6 +29,7 @@ struct acme_request {
     char chain[PATH_MAX], key[PATH_MAX]; /* PEM files that the client writes; empty: not known yet */
     char email[LIMIT_ACME_EMAIL + 1];
     char names[LIMIT_ACME_NAMES][LIMIT_ACME_NAME + 1];
+    enum acme_window window;        /* the answer of the authority */
     struct acme_run run;
     char *error;                    /* text of the failure */
     size_t size;
@@ -42,6 +43,15 @@ struct acme_program {
      * -EINVAL: it failed, with the cause in request->error.
      */
     int (*issue)(struct acme_request *request);
+    /*
+     * Both NULL: the client never asks for the window of the authority (RFC 9773).
+     * knows_window: runs the program, and returns whether it is able to; false if it cannot be run.
+     * renew: lets the program ask, and renew the certificate if the window has been reached. Sets `window`. Returns 1 after a
+     * renewal, with `chain` and `key`; 0 without one, also if this authority did not issue the installed certificate; or as
+     * `issue`.
+     */
+    bool (*knows_window)(struct acme_request *request);
+    int (*renew)(struct acme_request *request);
 };
 
 extern const struct acme_program acme_program_uacme, acme_program_lego;

@@ -21,6 +21,8 @@ struct certificate_state {
     struct acme_attempt attempt;    /* kept in memory, too: the disk may be full */
     uint32_t random;
     bool file_invalid;              /* the file is not usable; logged */
+    bool knows_window;              /* its client asks for the window of the authority */
+    int64_t due_s, ask_s;           /* when it is to be requested; when its client is to ask */
 };
 
 struct renewal {
@@ -59,8 +61,11 @@ static int make_hook(struct renewal *renewal)
     return error;
 }
 
-/* Reads certificate and attempt, which another machine may have changed. Returns the time from which it is due. */
-static int64_t read_due_s(struct renewal *renewal, size_t index, struct acme_validity *out_validity, bool *out_exists)
+/*
+ * Reads certificate and attempt, which another machine may have changed. Returns the time of the next run of the
+ * client.
+ */
+static int64_t read_next_s(struct renewal *renewal, size_t index, struct acme_validity *out_validity, bool *out_exists)
 {
     const struct acme_certificate *certificate = &renewal->settings->acme->items[index];
     struct certificate_state *state = &renewal->states[index];
@@ -72,18 +77,27 @@ static int64_t read_due_s(struct renewal *renewal, size_t index, struct acme_val
         log_write(renewal->settings->log, LOG_ERROR, "acme: \"" STR_FMT "\" is not a certificate with its key (%d: %s)",
                   STR_ARG(certificate->file), -error, strerror(-error));
     state->file_invalid = error < 0 && error != -ENOENT;
-    if (acme_attempt_read(certificate->attempt_file.data, &stored) == 0 && stored.tried_s >= state->attempt.tried_s)
+    if (acme_attempt_read(certificate->attempt_file.data, &stored) == 0 && stored.tried_s >= state->attempt.tried_s &&
+        stored.asked_s >= state->attempt.asked_s)
         state->attempt = stored;
-    return acme_due_s(error == 0 ? out_validity : NULL, &state->attempt, now_s(), state->random);
+    state->due_s = acme_due_s(error == 0 ? out_validity : NULL, &state->attempt, now_s(), state->random);
+    state->ask_s = state->knows_window
+                       ? acme_ask_s(error == 0 ? out_validity : NULL, &state->attempt, now_s(), state->random)
+                       : INT64_MAX;
+    return state->due_s < state->ask_s ? state->due_s : state->ask_s;
 }
 
 static void report_status(struct renewal *renewal, size_t index, const struct acme_validity *validity, int64_t next_s)
 {
-    const struct acme_attempt *attempt = &renewal->states[index].attempt;
+    const struct certificate_state *state = &renewal->states[index];
+    const struct acme_attempt *attempt = &state->attempt;
+    bool by_window = acme_by_window(attempt, now_s());
+    bool exact = by_window || attempt->failures > 0 || next_s > state->due_s;
     struct acme_status status = {.not_after_s = validity ? (uint64_t)validity->not_after_s : 0,
                                  .tried_s = (uint64_t)attempt->tried_s,
-                                 .next_s = (uint64_t)next_s,
-                                 .failures = attempt->failures};
+                                 .next_s = (uint64_t)(exact ? next_s : state->due_s),
+                                 .failures = attempt->failures,
+                                 .window = by_window};
 
     memcpy(status.error, attempt->error, sizeof(status.error));
     acme_status_set(renewal->settings->acme->zone, index, &status);
@@ -104,7 +118,7 @@ static void record_success(struct renewal *renewal, size_t index, const char *di
     const struct acme_certificate *certificate = &renewal->settings->acme->items[index];
     const char message = 1;
 
-    renewal->states[index].attempt = (struct acme_attempt){.tried_s = now_s()};
+    renewal->states[index].attempt = (struct acme_attempt){.tried_s = now_s(), .asked_s = now_s()};
     store_attempt(renewal, index);
     log_write(renewal->settings->log, LOG_NOTICE, "acme: \"" STR_FMT "\" has a new certificate from %s",
               STR_ARG(certificate->name), directory);
@@ -123,19 +137,25 @@ static void record_failure(struct renewal *renewal, size_t index, const char *er
               STR_ARG(certificate->name), state->attempt.error, (long long)(state->attempt.next_s - now_s()));
 }
 
+/* `directory` is filled in for each authority. */
+static struct acme_order make_order(struct renewal *renewal, size_t index, const char *directory)
+{
+    return (struct acme_order){.acme = renewal->settings->acme,
+                               .certificate = &renewal->settings->acme->items[index],
+                               .directory = directory,
+                               .hook = renewal->hook,
+                               .environment = &renewal->settings->environments[index],
+                               .events = &renewal->events,
+                               .log = renewal->settings->log};
+}
+
 /* Requests a certificate from one authority after the other. Holds the lock. */
 static void request_certificate(struct renewal *renewal, size_t index)
 {
     const struct acme *acme = renewal->settings->acme;
     const struct acme_certificate *certificate = &acme->items[index];
     char directory[LIMIT_ACME_URL + 1] = "";
-    struct acme_order order = {.acme = acme,
-                               .certificate = certificate,
-                               .directory = directory,
-                               .hook = renewal->hook,
-                               .environment = &renewal->settings->environments[index],
-                               .events = &renewal->events,
-                               .log = renewal->settings->log};
+    struct acme_order order = make_order(renewal, index, directory);
     char error[LIMIT_ACME_ERROR] = "", cause[LIMIT_ACME_ERROR];
     size_t length = 0;
     int result = -EINVAL;
@@ -157,10 +177,57 @@ static void request_certificate(struct renewal *renewal, size_t index)
         record_failure(renewal, index, error);
 }
 
+static void record_answer(struct renewal *renewal, size_t index, enum acme_window window)
+{
+    static const char *const texts[] = {[ACME_WINDOW_UNKNOWN] = "is not known",
+                                        [ACME_WINDOW_AHEAD] = "has not been reached",
+                                        [ACME_WINDOW_REACHED] = "has been reached, but the client did not renew it"};
+    struct acme_attempt *attempt = &renewal->states[index].attempt;
+
+    acme_attempt_answered(attempt, window, now_s());
+    store_attempt(renewal, index);
+    log_write(renewal->settings->log, LOG_INFO, "acme: the authority's window for the renewal of \"" STR_FMT "\" %s",
+              STR_ARG(renewal->settings->acme->items[index].name), texts[window]);
+}
+
+/* Asks the authority that issued the certificate, which is renewed if the window has been reached. Holds the lock. */
+static void ask_window(struct renewal *renewal, size_t index)
+{
+    const struct acme *acme = renewal->settings->acme;
+    const struct conf_words *directories = &acme->items[index].settings->directories;
+    char directory[LIMIT_ACME_URL + 1] = "", error[LIMIT_ACME_ERROR] = "";
+    struct acme_order order = make_order(renewal, index, directory);
+    enum acme_window window = ACME_WINDOW_UNKNOWN;
+    int result = 0;
+
+    acme_challenge_clear(acme->challenges.data);
+    for (size_t i = 0; i < directories->count && result == 0 && window == ACME_WINDOW_UNKNOWN; i++) {
+        snprintf(directory, sizeof(directory), STR_FMT, STR_ARG(directories->items[i]));
+        result = acme_order_renew(&order, &window, error, sizeof(error));
+    }
+    if (result == 1)
+        record_success(renewal, index, order.directory);
+    else if (result == 0)
+        record_answer(renewal, index, window);
+    if (result != -EINVAL)
+        return;
+    if (window == ACME_WINDOW_REACHED)
+        renewal->states[index].attempt.window = window; /* due: any authority may issue the next certificate */
+    record_failure(renewal, index, error);
+}
+
 /* Another machine may request it earlier than this one: the random part of its time differs. */
 static bool may_be_renewed(const struct acme_validity *validity)
 {
     return !validity->covers_names || acme_renewal_s(validity, 0) <= now_s() + 2 * LIMIT_ACME_CHECK_S;
+}
+
+static void run_client(struct renewal *renewal, size_t index)
+{
+    if (renewal->states[index].due_s <= now_s())
+        request_certificate(renewal, index);
+    else
+        ask_window(renewal, index);
 }
 
 /* Checks one certificate, and requests it if it is due. Returns the time of the next check. */
@@ -168,7 +235,7 @@ static int64_t check_certificate(struct renewal *renewal, size_t index, bool *re
 {
     struct acme_validity validity;
     bool exists;
-    int64_t next_s = read_due_s(renewal, index, &validity, &exists);
+    int64_t next_s = read_next_s(renewal, index, &validity, &exists);
 
     if (next_s <= now_s()) {
         int lock = acme_folder_lock(renewal->settings->acme);
@@ -178,11 +245,11 @@ static int64_t check_certificate(struct renewal *renewal, size_t index, bool *re
                       STR_ARG(renewal->settings->acme->state), -lock, strerror(-lock));
         renewal->lock_failed = lock < 0 && lock != -EAGAIN;
         /* Another machine may have installed it before the lock was free. */
-        if (lock >= 0 && read_due_s(renewal, index, &validity, &exists) <= now_s())
-            request_certificate(renewal, index);
+        if (lock >= 0 && read_next_s(renewal, index, &validity, &exists) <= now_s())
+            run_client(renewal, index);
         if (lock >= 0)
             close(lock);
-        next_s = read_due_s(renewal, index, &validity, &exists);
+        next_s = read_next_s(renewal, index, &validity, &exists);
         if (next_s <= now_s())
             next_s = now_s() + LIMIT_ACME_LOCK_S;
     }
@@ -240,6 +307,25 @@ static void read_attempts(struct renewal *renewal)
     }
 }
 
+/* Runs each client once, not for each certificate. */
+static void find_windows(struct renewal *renewal)
+{
+    const struct acme *acme = renewal->settings->acme;
+
+    for (size_t i = 0; i < acme->count; i++) {
+        int client = acme->items[i].settings->client;
+        size_t same = 0;
+        char directory[LIMIT_ACME_URL + 1];
+        struct acme_order order = make_order(renewal, i, directory);
+
+        while (acme->items[same].settings->client != client)
+            same++;
+        snprintf(directory, sizeof(directory), STR_FMT, STR_ARG(acme->items[i].settings->directories.items[0]));
+        renewal->states[i].knows_window =
+            same < i ? renewal->states[same].knows_window : acme_order_knows_window(&order);
+    }
+}
+
 int acme_renewal_run(const struct acme_renewal *settings)
 {
     struct renewal *renewal = calloc(1, sizeof(*renewal));
@@ -252,6 +338,7 @@ int acme_renewal_run(const struct acme_renewal *settings)
     }
     if (error == 0) {
         read_attempts(renewal);
+        find_windows(renewal);
         run_loop(renewal);
     } else {
         log_write(settings->log, LOG_ALERT,

@@ -33,13 +33,59 @@ uint64_t acme_retry_s(uint64_t retry_ms, uint64_t failures, uint32_t random)
     return (delay_ms + 999) / 1000;
 }
 
+bool acme_by_window(const struct acme_attempt *attempt, int64_t now_s)
+{
+    return attempt->window == ACME_WINDOW_AHEAD && attempt->asked_s <= now_s &&
+           now_s - attempt->asked_s <= LIMIT_ACME_ANSWER_S;
+}
+
+/* The last tenth of the lifetime, for an authority whose window never begins. */
+static int64_t last_tenth_s(const struct acme_validity *validity, uint32_t random)
+{
+    int64_t lifetime = validity->not_after_s - validity->not_before_s;
+
+    return validity->not_after_s - lifetime / 10 + random_share(lifetime / 20, random);
+}
+
+/* The time at which the delay after a failure ends; 0: there is none, or the clock was set. */
+static int64_t delayed_s(const struct acme_attempt *attempt, int64_t now_s)
+{
+    bool known = attempt->tried_s <= now_s && attempt->next_s <= now_s + 2 * LIMIT_ACME_RETRY_MS / 1000;
+
+    return attempt->failures > 0 && known ? attempt->next_s : 0;
+}
+
 int64_t acme_due_s(const struct acme_validity *validity, const struct acme_attempt *attempt, int64_t now_s,
                    uint32_t random)
 {
-    int64_t due_s = validity && validity->covers_names ? acme_renewal_s(validity, random) : now_s;
-    bool known = attempt->tried_s <= now_s && attempt->next_s <= now_s + 2 * LIMIT_ACME_RETRY_MS / 1000;
+    int64_t delay_s = delayed_s(attempt, now_s), due_s = now_s;
 
-    return attempt->failures > 0 && known && attempt->next_s > due_s ? attempt->next_s : due_s;
+    if (validity && validity->covers_names && attempt->window != ACME_WINDOW_REACHED) {
+        due_s = acme_renewal_s(validity, random);
+        if (due_s < validity->not_after_s && acme_by_window(attempt, now_s))
+            due_s = last_tenth_s(validity, random);
+    }
+    return delay_s > due_s ? delay_s : due_s;
+}
+
+int64_t acme_ask_s(const struct acme_validity *validity, const struct acme_attempt *attempt, int64_t now_s,
+                   uint32_t random)
+{
+    int64_t delay_s = delayed_s(attempt, now_s);
+
+    if (!validity || !validity->covers_names || attempt->window == ACME_WINDOW_REACHED ||
+        validity->not_after_s - now_s <= LIMIT_ACME_LAST_DAY_S)
+        return INT64_MAX;
+    if (delay_s > 0)
+        return delay_s;
+    return attempt->asked_s == 0 || attempt->asked_s > now_s
+               ? now_s
+               : attempt->asked_s + LIMIT_ACME_ASK_S + random_share(LIMIT_ACME_ASK_S / 4, random);
+}
+
+void acme_attempt_answered(struct acme_attempt *attempt, enum acme_window window, int64_t now_s)
+{
+    *attempt = (struct acme_attempt){.tried_s = attempt->tried_s, .asked_s = now_s, .window = (int)window};
 }
 
 void acme_attempt_failed(struct acme_attempt *attempt, uint64_t retry_ms, const char *error, int64_t now_s,
@@ -62,6 +108,18 @@ static bool read_number(struct str *text, struct str name, uint64_t *out)
     return str_equal(str_cut(&line, ' '), name) && str_to_u64(str_or_empty(line), out) == 0 && *out <= INT64_MAX;
 }
 
+/* The lines about the window, which a file of an earlier version lacks. */
+static void read_answer(struct str *text, struct acme_attempt *attempt)
+{
+    uint64_t asked, window;
+
+    if (read_number(text, STR("asked"), &asked) && read_number(text, STR("window"), &window) &&
+        window <= ACME_WINDOW_REACHED) {
+        attempt->asked_s = (int64_t)asked;
+        attempt->window = (int)window;
+    }
+}
+
 int acme_attempt_read(const char *path, struct acme_attempt *out_attempt)
 {
     struct buffer buffer = {0};
@@ -79,8 +137,10 @@ int acme_attempt_read(const char *path, struct acme_attempt *out_attempt)
             error = -EINVAL;
     }
     if (error == 0) {
-        *out_attempt = (struct acme_attempt){(int64_t)tried, (int64_t)next, failures, ""};
+        *out_attempt =
+            (struct acme_attempt){.tried_s = (int64_t)tried, .next_s = (int64_t)next, .failures = failures};
         snprintf(out_attempt->error, sizeof(out_attempt->error), STR_FMT, STR_ARG(str_or_empty(line)));
+        read_answer(&text, out_attempt);
     }
     buffer_finish(&buffer);
     return error;
@@ -89,9 +149,10 @@ int acme_attempt_read(const char *path, struct acme_attempt *out_attempt)
 int acme_attempt_write(const char *path, const struct acme_attempt *attempt)
 {
     char text[LIMIT_ACME_ERROR + 128];
-    int length = snprintf(text, sizeof(text), "tried %lld\nnext %lld\nfailures %llu\nerror %s\n",
+    int length = snprintf(text, sizeof(text), "tried %lld\nnext %lld\nfailures %llu\nerror %s\nasked %lld\nwindow %d\n",
                           (long long)attempt->tried_s, (long long)attempt->next_s,
-                          (unsigned long long)attempt->failures, attempt->error);
+                          (unsigned long long)attempt->failures, attempt->error, (long long)attempt->asked_s,
+                          attempt->window);
 
     return acme_file_replace(path, str_of(text, (size_t)length));
 }

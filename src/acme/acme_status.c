@@ -57,6 +57,7 @@ void acme_status_set(struct acme_zone *zone, size_t index, const struct acme_sta
     __atomic_store_n(&item->tried_s, status->tried_s, __ATOMIC_RELAXED);
     __atomic_store_n(&item->next_s, status->next_s, __ATOMIC_RELAXED);
     __atomic_store_n(&item->failures, status->failures, __ATOMIC_RELAXED);
+    __atomic_store_n(&item->window, status->window, __ATOMIC_RELAXED);
     for (size_t i = 0; i < sizeof(item->error) - 1; i++)
         __atomic_store_n(&item->error[i], status->error[i], __ATOMIC_RELAXED);
 }
@@ -72,6 +73,7 @@ bool acme_status_get(const struct acme_zone *zone, size_t index, struct acme_sta
     out_status->tried_s = __atomic_load_n(&item->tried_s, __ATOMIC_RELAXED);
     out_status->next_s = __atomic_load_n(&item->next_s, __ATOMIC_RELAXED);
     out_status->failures = __atomic_load_n(&item->failures, __ATOMIC_RELAXED);
+    out_status->window = __atomic_load_n(&item->window, __ATOMIC_RELAXED);
     for (size_t i = 0; i < sizeof(item->error); i++)
         out_status->error[i] = __atomic_load_n(&item->error[i], __ATOMIC_RELAXED);
     out_status->error[sizeof(out_status->error) - 1] = '\0';

@@ -24,6 +24,7 @@ struct acme_status {
     uint64_t not_after_s;           /* end of the validity; 0: there is no certificate yet */
     uint64_t tried_s, next_s;       /* last attempt (0: none), next one */
     uint64_t failures;
+    uint64_t window;                /* 1: the window of the authority decides about the next attempt; 0: two thirds of the lifetime */
     char error[LIMIT_ACME_ERROR];   /* empty: none */
 };
 

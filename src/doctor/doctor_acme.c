@@ -21,6 +21,17 @@ static void report_failure(struct diagnosis *diagnosis, const struct acme_attemp
                   (unsigned long long)attempt->failures, attempt->error, (long long)wait_s);
 }
 
+/* `attempt` NULL: none is recorded. */
+static void print_renewal(char *into, size_t size, const struct acme_validity *validity,
+                          const struct acme_attempt *attempt, int64_t now_s)
+{
+    if (attempt && acme_by_window(attempt, now_s))
+        snprintf(into, size, "in the window of the authority, which has not been reached");
+    else
+        snprintf(into, size, "in %lld days, at two thirds of the lifetime",
+                 to_days(acme_renewal_s(validity, 0) - now_s));
+}
+
 static void examine_certificate(struct diagnosis *diagnosis, const struct acme_certificate *certificate, int64_t now_s)
 {
     struct acme_attempt attempt;
@@ -28,7 +39,10 @@ static void examine_certificate(struct diagnosis *diagnosis, const struct acme_c
     int error = acme_file_read(certificate->file.data, certificate, &validity);
     int attempted = acme_attempt_read(certificate->attempt_file.data, &attempt);
     bool fails = attempted == 0 && attempt.failures > 0;
+    char renewal[80] = "";
 
+    if (error == 0)
+        print_renewal(renewal, sizeof(renewal), &validity, attempted == 0 ? &attempt : NULL, now_s);
     if (error == -EACCES)
         doctor_find(diagnosis, "acme", VERDICT_NOTE, "acme: " STR_FMT ": this user may not read the state folder",
                     STR_ARG(certificate->name));
@@ -38,9 +52,9 @@ static void examine_certificate(struct diagnosis *diagnosis, const struct acme_c
     else
         doctor_find(diagnosis, "acme",
                     validity.not_after_s > now_s && validity.covers_names && !fails ? VERDICT_GOOD : VERDICT_NOTE,
-                    "acme: " STR_FMT ": %lld days left%s; renewal in %lld days", STR_ARG(certificate->name),
+                    "acme: " STR_FMT ": %lld days left%s; renewal %s", STR_ARG(certificate->name),
                     to_days(validity.not_after_s - now_s), validity.covers_names ? "" : ", without all names",
-                    to_days(acme_renewal_s(&validity, 0) - now_s));
+                    renewal);
     if (fails)
         report_failure(diagnosis, &attempt, now_s);
 }

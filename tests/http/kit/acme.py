@@ -4,7 +4,9 @@ import contextlib
 import json
 import os
 import pathlib
+import ssl
 import subprocess
+import urllib.request
 
 import pytest
 
@@ -26,10 +28,18 @@ def namespace(*mounts):
     return prefix
 
 
-class Pebble:
-    """A running authority. `http_port` is the port at which it validates, `tls_port` that of tls-alpn-01; `settings` are keys of its configuration."""
+def untrusting():
+    """A context for clients that accepts each certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
 
-    def __init__(self, folder, http_port, environment=None, tls_port=None, **settings):
+
+class Pebble:
+    """A running authority. `http_port` is the port at which it validates, `tls_port` that of tls-alpn-01; `executable` that of a pebble of
+    another version; `settings` are keys of its configuration."""
+
+    def __init__(self, folder, http_port, environment=None, tls_port=None, executable=None, **settings):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir()
         self.port, self.http_port = server_kit.free_port(), http_port
@@ -42,7 +52,7 @@ class Pebble:
         self.names = Program([program('pebble-challtestsrv'), '-defaultIPv4', '127.0.0.1', '-defaultIPv6', '', '-dns01',
                               f'127.0.0.1:{dns}', '-http01', '', '-https01', '', '-tlsalpn01', '', '-management',
                               f'127.0.0.1:{self.management}'], port=dns)
-        self.environment = environment or {}
+        self.environment, self.executable = environment or {}, executable
         self.authority = None
         self.start()
 
@@ -50,12 +60,21 @@ class Pebble:
         configuration = self.folder / 'pebble.json'
         configuration.write_text(json.dumps({'pebble': self.settings}), encoding='ascii')
         environment = {**os.environ, 'PEBBLE_VA_NOSLEEP': '1', 'PEBBLE_WFE_NONCEREJECT': '0', **self.environment}
-        self.authority = Program([program('pebble'), '-config', str(configuration), '-dnsserver', f'127.0.0.1:{self.names.port}'],
+        self.authority = Program([self.executable or program('pebble'), '-config', str(configuration), '-dnsserver', f'127.0.0.1:{self.names.port}'],
                                  port=self.port, env=environment)
 
     @property
     def directory(self):
         return f'https://localhost:{self.port}/dir'
+
+    def set_renewal_info(self, certificate, text):
+        """Makes `text` the answer to questions for the window of renewal of this certificate; pebble from version 2.8 on."""
+        from cryptography.hazmat.primitives import serialization
+        pem = certificate.public_bytes(serialization.Encoding.PEM).decode()
+        request = urllib.request.Request(f'https://{self.settings["managementListenAddress"]}/set-renewal-info/', method='POST',
+                                         data=json.dumps({'Certificate': pem, 'ARIResponse': text}).encode())
+        with urllib.request.urlopen(request, context=untrusting()) as response:
+            assert response.status == 200
 
     def stop(self):
         self.authority.stop()
@@ -70,7 +89,7 @@ class Site:
         self.folder = pathlib.Path(folder)
         self.folder.mkdir()
         self.folder.chmod(0o755)
-        self.port = port or server_kit.free_port()
+        self.port, self.status_port = port or server_kit.free_port(), status_port
         self.state = pathlib.Path(state or self.folder / 'state')
         self.server = server_kit.Server(self.folder / 'server', [
             {'listen': f'127.0.0.1:{http_port}', 'server_name': names, 'return': '301 https://$host$request_uri'},
@@ -88,11 +107,8 @@ class Site:
         """The certificate that the server sends for a name."""
         from cryptography import x509
         import socket
-        import ssl
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         with socket.create_connection(('127.0.0.1', self.port), timeout=10) as plain, \
-                context.wrap_socket(plain, server_hostname=name) as client:
+                untrusting().wrap_socket(plain, server_hostname=name) as client:
             return x509.load_der_x509_certificate(client.getpeercert(binary_form=True))
 
     def wait_for_certificate(self, name='a.test', but=None, seconds=40):

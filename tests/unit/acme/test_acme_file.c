@@ -77,6 +77,29 @@ START_TEST(only_matching_files_are_installed)
 }
 END_TEST
 
+START_TEST(the_installed_certificate_is_recognised)
+{
+    folder_make();
+    snprintf(file, sizeof(file), "%s/installed", folder);
+    certificate.file = str_from(file);
+    certificate.name_count = 2;
+    make_certificate(path_of("chain"), path_of("key"), "DNS:a.x.test,DNS:b.x.test", 0, 1000);
+    make_certificate(path_of("other"), path_of("key2"), "DNS:a.x.test,DNS:b.x.test", 0, 1000);
+    ck_assert(!acme_file_is_installed(&certificate, path_of("chain")));
+    ck_assert_int_eq(acme_file_install(&certificate, path_of("chain"), path_of("key")), 0);
+    ck_assert(acme_file_is_installed(&certificate, path_of("chain")));
+    ck_assert(!acme_file_is_installed(&certificate, path_of("other")));
+    ck_assert(!acme_file_is_installed(&certificate, path_of("key")));
+    ck_assert(!acme_file_is_installed(&certificate, path_of("none")));
+    file_write(path_of("empty"), "", 0600);
+    ck_assert(!acme_file_is_installed(&certificate, path_of("empty")));
+    /* The configuration no longer has the second name. */
+    certificate.name_count = 1;
+    ck_assert(!acme_file_is_installed(&certificate, path_of("chain")));
+    folder_remove();
+}
+END_TEST
+
 START_TEST(a_file_is_replaced_or_stays)
 {
     folder_make();
@@ -97,7 +120,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {facts_are_read, other_files_have_no_facts, only_matching_files_are_installed,
-                                         a_file_is_replaced_or_stays, NULL};
+                                         the_installed_certificate_is_recognised, a_file_is_replaced_or_stays, NULL};
 
     return run_tests("acme_file", tests);
 }

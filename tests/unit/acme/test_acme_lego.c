@@ -129,11 +129,135 @@ START_TEST(faults_are_named)
 }
 END_TEST
 
+/* Beside ISSUES: asks for the window. `RENEWED`: it renews the certificate. */
+#define ASKS                                                                                                          \
+    RECORDS "case \"$*\" in *--help) echo \"${HELP-   --ari-disable  Do not use it}\"; exit ${STATUS-0};; esac\n"     \
+            "mkdir -p $2/certificates\n"                                                                             \
+            "case \"$*\" in *' renew '*) echo \"acme: ${ANSWER}\"; [ \"$RENEWED\" ] || exit ${STATUS-0};; esac\n"      \
+            "cp $HOME/../../${RENEWED}chain $2/certificates/a.test.crt\n"                                            \
+            "cp $HOME/../../${RENEWED}key $2/certificates/a.test.key\nexit ${STATUS-0}\n"
+#define AHEAD   "renewalInfo endpoint indicates that renewal is not needed"
+#define REACHED "renewalInfo endpoint indicates that renewal is needed"
+#define RENEW                                                                                                         \
+    COMMON "--http --http.webroot CONF/webroot --domains a.test --domains b.test "                                   \
+           "renew --days 0 --no-random-sleep \n"
+
+static void set_variables(const char *answer, const char *renewed, const char *status)
+{
+    setenv("ANSWER", answer, 1);
+    setenv("RENEWED", renewed, 1);
+    setenv("STATUS", status, 1);
+}
+
+START_TEST(help_tells_whether_it_knows_the_window)
+{
+    static const struct {
+        const char *help, *status;
+        bool knows;
+    } rows[] = {
+        {"   --days value  The number\n   --ari-disable   Do not use the renewalInfo endpoint", "0", true},
+        {"   --days value  The number\n   --ari-disable   Do not use the renewalInfo endpoint", "1", false},
+        {"   --days value  The number\n   --ari-enable   Use the renewalInfo endpoint", "0", false},
+        {"", "0", false},
+    };
+
+    order_set_up(ACME_LEGO, "lego", ASKS);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        setenv("HELP", rows[i].help, 1);
+        setenv("STATUS", rows[i].status, 1);
+        ck_assert_msg(acme_order_knows_window(&order) == rows[i].knows, "%s", rows[i].help);
+    }
+    check_arguments("renew --help \nrenew --help \nrenew --help \nrenew --help \n");
+    unsetenv("HELP");
+    set_variables("", "", "0");
+    order_tear_down();
+}
+END_TEST
+
+START_TEST(each_answer_has_its_result)
+{
+    static const struct {
+        const char *answer, *renewed, *status;
+        int result;
+        enum acme_window window;
+    } rows[] = {
+        {AHEAD, "", "0", 0, ACME_WINDOW_AHEAD},
+        {"the server does not advertise a renewal info endpoint", "", "0", 0, ACME_WINDOW_UNKNOWN},
+        {"", "", "0", 0, ACME_WINDOW_UNKNOWN},
+        {"Could not create client: no such host", "", "1", -EINVAL, ACME_WINDOW_UNKNOWN},
+        {REACHED, "", "1", -EINVAL, ACME_WINDOW_REACHED},
+        {REACHED, "", "0", 0, ACME_WINDOW_REACHED},
+        {REACHED, "next-", "1", -EINVAL, ACME_WINDOW_REACHED},
+    };
+    enum acme_window window;
+
+    order_set_up(ACME_LEGO, "lego", ASKS);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        make_certificate(path_of("next-chain"), path_of("next-key"), "DNS:a.test,DNS:b.test", 0, 1000);
+        set_variables("", "", "0");
+        ck_assert_int_eq(acme_order_request(&order, error, sizeof(error)), 0);
+        set_variables(rows[i].answer, rows[i].renewed, rows[i].status);
+        window = 99;
+        ck_assert_int_eq(acme_order_renew(&order, &window, error, sizeof(error)), rows[i].result);
+        ck_assert_int_eq(window, rows[i].window);
+        ck_assert_int_eq(*error != '\0', rows[i].result < 0);
+    }
+    set_variables("", "", "0");
+    order_tear_down();
+}
+END_TEST
+
+START_TEST(a_renewed_certificate_is_installed)
+{
+    enum acme_window window;
+
+    order_set_up(ACME_LEGO, "lego", ASKS);
+    make_certificate(path_of("next-chain"), path_of("next-key"), "DNS:a.test,DNS:b.test", 0, 1000);
+    set_variables(REACHED, "", "0");
+    ck_assert_int_eq(acme_order_request(&order, error, sizeof(error)), 0);
+    set_variables(REACHED, "next-", "0");
+    ck_assert_int_eq(acme_order_renew(&order, &window, error, sizeof(error)), 1);
+    check_arguments(HTTP RENEW);
+    ck_assert(acme_file_is_installed(&certificate, path_of("next-chain")));
+    /* Without a key, and with one of another certificate. */
+    make_certificate(path_of("next-chain"), path_of("other"), "DNS:a.test,DNS:b.test", 0, 1000);
+    ck_assert_int_eq(acme_order_renew(&order, &window, error, sizeof(error)), -EINVAL);
+    ck_assert_str_eq(error, "the client wrote a certificate without its key or without all names");
+    ck_assert_int_eq(window, ACME_WINDOW_REACHED);
+    set_variables("", "", "0");
+    order_tear_down();
+}
+END_TEST
+
+START_TEST(only_the_authority_of_the_certificate_is_asked)
+{
+    enum acme_window window;
+
+    order_set_up(ACME_LEGO, "lego", ASKS);
+    set_variables(AHEAD, "", "0");
+    ck_assert_int_eq(acme_order_renew(&order, &window, error, sizeof(error)), 0); /* there is no certificate */
+    ck_assert_int_eq(window, ACME_WINDOW_UNKNOWN);
+    ck_assert_int_eq(acme_order_request(&order, error, sizeof(error)), 0);
+    order.directory = "https://other.test/dir";
+    ck_assert_int_eq(acme_order_renew(&order, &window, error, sizeof(error)), 0);
+    ck_assert_int_eq(window, ACME_WINDOW_UNKNOWN);
+    check_arguments(HTTP);
+    order.directory = "https://ca.test/dir";
+    ck_assert_int_eq(acme_order_renew(&order, &window, error, sizeof(error)), 0);
+    ck_assert_int_eq(window, ACME_WINDOW_AHEAD);
+    check_arguments(HTTP RENEW);
+    order_tear_down();
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {a_certificate_is_requested_by_http_01, the_web_folder_leads_to_the_challenges,
                                   a_wildcard_is_requested_by_dns_01, an_external_account_is_bound,
-                                  a_deleted_account_is_forgotten, faults_are_named, NULL};
+                                  a_deleted_account_is_forgotten, faults_are_named,
+                                  help_tells_whether_it_knows_the_window, each_answer_has_its_result,
+                                  a_renewed_certificate_is_installed, only_the_authority_of_the_certificate_is_asked,
+                                  NULL};
 
     return run_tests("acme_lego", tests);
 }

@@ -23,6 +23,17 @@ START_TEST(each_client_has_its_name)
 }
 END_TEST
 
+START_TEST(a_client_may_not_know_the_window)
+{
+    order_set_up(ACME_UACME, "uacme", RECORDS "echo --ari-disable\n");
+    ck_assert(!acme_order_knows_window(&order));
+    ck_assert_int_eq(access(path_of("arguments"), F_OK), -1);
+    settings.client = ACME_LEGO;
+    ck_assert(!acme_order_knows_window(&order)); /* it is not installed */
+    order_tear_down();
+}
+END_TEST
+
 START_TEST(without_its_environment_no_client_runs)
 {
     const struct acme_environment bad = {.error = "acme.environment: the cause"};
@@ -53,7 +64,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {each_client_has_its_name, without_its_environment_no_client_runs,
+    const TTest *const tests[] = {each_client_has_its_name, a_client_may_not_know_the_window,
+                                  without_its_environment_no_client_runs,
                                   a_certificate_that_cannot_be_stored_is_reported, NULL};
 
     return run_tests("acme_order", tests);

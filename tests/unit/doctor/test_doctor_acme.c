@@ -43,7 +43,12 @@ START_TEST(each_state_of_a_certificate_has_its_finding)
     ck_assert_int_eq(acme_attempt_write(record, &attempt), 0);
     finding = examine(3600);
     ck_assert_int_eq(finding->verdict, VERDICT_GOOD);
-    ck_assert_str_eq(finding->text, "acme: a.test: 89 days left; renewal in 59 days");
+    ck_assert_str_eq(finding->text, "acme: a.test: 89 days left; renewal in 59 days, at two thirds of the lifetime");
+    acme_attempt_answered(&attempt, ACME_WINDOW_AHEAD, time(NULL));
+    ck_assert_int_eq(acme_attempt_write(record, &attempt), 0);
+    ck_assert_str_eq(examine(3600)->text, "acme: a.test: 89 days left; "
+                                          "renewal in the window of the authority, which has not been reached");
+    ck_assert_ptr_nonnull(strstr(examine(2 * 86400)->text, "at two thirds of the lifetime"));
     ck_assert_int_eq(examine(91 * 86400)->verdict, VERDICT_NOTE);
     make_certificate(file, file, "DNS:b.test", 0, 90 * 86400);
     finding = examine(3600);
