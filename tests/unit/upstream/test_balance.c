@@ -361,6 +361,48 @@ START_TEST(removed_server_moves_only_its_share_of_keys)
 }
 END_TEST
 
+/* Opens a pool of `count` servers, without that of the number `left_out`, and finds the number of each key's server. */
+static void choose_all(unsigned count, unsigned left_out, unsigned *numbers)
+{
+    static char texts[MAX_SERVERS][24];
+    const char *addresses[MAX_SERVERS + 1] = {NULL};
+    unsigned used = 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(texts[i], sizeof(texts[i]), "10.0.1.%u:80", i);
+        if (i != left_out)
+            addresses[used++] = texts[i];
+    }
+    open_group(BALANCE_HASH, addresses);
+    open_pool();
+    for (unsigned i = 0; i < count * KEYS; i++)
+        numbers[i] = (unsigned)atoi(choose_for_number(i)->name + sizeof("10.0.1.") - 1);
+    close_pool();
+}
+
+/* Another configuration, with one server more or less: only the keys of that server differ, about 1/count of all. */
+START_TEST(added_server_takes_only_its_share_of_keys)
+{
+    static const unsigned counts[] = {3, 4, 10, 33, 100};
+    static unsigned without[MAX_SERVERS * KEYS], with[MAX_SERVERS * KEYS];
+
+    for (size_t at = 0; at < COUNT(counts); at++) {
+        unsigned count = counts[at], added = count / 2, moved = 0;
+
+        choose_all(count, added, without);
+        choose_all(count, MAX_SERVERS, with);
+        for (unsigned i = 0; i < count * KEYS; i++) {
+            if (with[i] == without[i])
+                continue;
+            ck_assert_uint_eq(with[i], added);
+            moved++;
+        }
+        ck_assert_uint_gt(moved, KEYS / 2);
+        ck_assert_uint_lt(moved, KEYS * 3 / 2);
+    }
+}
+END_TEST
+
 /* As in nginx: otherwise all clients without the cookie of `hash: $cookie_x` would use one server. */
 START_TEST(empty_key_uses_round_robin)
 {
@@ -435,7 +477,8 @@ int main(void)
         round_robin_follows_the_weights, weight_changes_at_once, lower_weight_recovers_from_failures,
         draining_server_gets_its_sessions_only, each_server_is_tried_once, failed_server_is_paused,
         single_server_is_never_paused, least_connections_is_chosen, full_servers_are_skipped,
-        a_key_stays_with_its_server, removed_server_moves_only_its_share_of_keys, empty_key_uses_round_robin,
+        a_key_stays_with_its_server, removed_server_moves_only_its_share_of_keys,
+        added_server_takes_only_its_share_of_keys, empty_key_uses_round_robin,
         a_network_stays_with_its_server, random_two_uses_all_servers, targets_from_variables,
     };
 
