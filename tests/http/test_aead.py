@@ -112,14 +112,14 @@ def test_reload_applies_a_changed_ssl_aead(certificate, tmp_path, site, built):
                                            'ssl_certificate_key': certificate[1]}], main={'ssl_aead': 'openssl'})
     server.start([port])
     try:
-        wait_for(lambda: 'sluice/0.1.0 runs' in server.errors(), 'the first generation runs')
+        wait_for(lambda: server_kit.RUNS in server.errors(), 'the first generation runs')
         for count, engine in enumerate(['openssl', 'ipsec-mb' if built else 'auto', 'openssl']):
             server.tree['ssl_aead'] = engine
             with open(server.config_path, 'w', encoding='utf-8') as stream:
                 stream.write(server_kit.yaml(server.tree) + '\n')
             before = len(server.errors())
             server.process.send_signal(signal.SIGHUP)
-            wait_for(lambda position=before: 'sluice/0.1.0 runs' in server.errors()[position:], 'the new generation runs')
+            wait_for(lambda position=before: server_kit.RUNS in server.errors()[position:], 'the new generation runs')
             log = server.errors()
             assert log.count(LINE) == 1 + count, 'an unchanged setting is not examined again'
             if engine != 'auto':
@@ -134,7 +134,7 @@ def test_plain_http_selects_no_engine(tmp_path, site):
     server = server_kit.Server(tmp_path, [{'listen': f'127.0.0.1:{port}', 'root': site}])
     server.start([port])
     try:
-        wait_for(lambda: 'sluice/0.1.0 runs' in server.errors(), 'it runs')
+        wait_for(lambda: server_kit.RUNS in server.errors(), 'it runs')
         assert LINE not in server.errors()
     finally:
         server.stop()

@@ -127,7 +127,7 @@ def test_configuration_runs_and_is_reloaded(tmp_path, site):
     reload = pod.run(*container('Deployment', 'reload')['command'], container('Deployment', 'reload')['args'][0],
                      CONFIG=str(pod.config), INTERVAL='0.1')
     try:
-        wait_for(lambda: (tmp_path / 'run/sluice.pid').exists() and ' runs, ' in pod.output(), 'the server of the pod runs')
+        wait_for(lambda: (tmp_path / 'run/sluice.pid').exists() and server_kit.RUNS in pod.output(), 'the server of the pod runs')
         probe = container('Deployment', 'sluice')['readinessProbe']['httpGet']['path']
         assert http1.connect(pod.ports[9090]).get(probe).status == 200
         for transport, port in (('plain', 8080), ('user', 8443)):

@@ -82,7 +82,7 @@ class Limited(server_kit.Server):
     def reload(self):
         before = len(self.errors())
         self.process.send_signal(signal.SIGHUP)
-        wait_for(lambda: 'sluice/0.1.0 runs' in self.errors()[before:], 'the reload')
+        wait_for(lambda: server_kit.RUNS in self.errors()[before:], 'the reload')
 
 
 @pytest.fixture

@@ -181,7 +181,7 @@ def test_usr1_reopens_logs_for_unprivileged_workers(launch_one):
     if os.geteuid() != 0:
         pytest.skip('needs root')
     server, port, _ = launch_one(main={'user': 'nobody'})
-    until(lambda: 'sluice/0.1.0 runs' in server.errors(), 'every worker is ready')
+    until(lambda: server_kit.RUNS in server.errors(), 'every worker is ready')
     for pid in server.workers():
         with open(f'/proc/{pid}/status', encoding='ascii') as stream:
             lines = dict(line.split(':', 1) for line in stream.read().splitlines() if ':' in line)

@@ -31,7 +31,7 @@ class Reloading(server_kit.Server):
         self.tree['http']['server'] = list(servers)
         self.write_configuration()
 
-    def reload(self, expected='sluice/0.1.0 runs', how=None):
+    def reload(self, expected=server_kit.RUNS, how=None):
         """Reloads and waits for a line in the error log; returns the new lines."""
         before = len(self.errors())
         if how:
@@ -66,7 +66,7 @@ def start_server(certificate, tmp_path, loop):
         server = Reloading(tmp_path / f'server{len(made)}', certificate, loop, main)
         made.append(server)
         server.start((server.plain, server.secure))
-        wait_for(lambda: 'sluice/0.1.0 runs' in server.errors(), 'all workers are ready')
+        wait_for(lambda: server_kit.RUNS in server.errors(), 'all workers are ready')
         return server
     yield starter
     for server in made:
@@ -262,7 +262,7 @@ def test_counters_and_logs_continue(start_server, tmp_path):
     log = tmp_path / 'other.log'
     server.write({**server.block('x'), **status}, error_log={'path': str(log), 'level': 'info'})
     server.process.send_signal(signal.SIGHUP)
-    wait_for(lambda: 'sluice/0.1.0 runs' in server_kit.read_text(log), 'the new log')
+    wait_for(lambda: server_kit.RUNS in server_kit.read_text(log), 'the new log')
     after = numbers(server)
     assert after['sluice_generation'] == 3
     assert after['sluice_requests_total'] > before['sluice_requests_total']
@@ -328,7 +328,7 @@ def test_logs_reopened_while_a_reload_starts(start_server, tmp_path):
         server.process.send_signal(number)
     server.process.send_signal(signal.SIGCONT)
     assert server.responds_with('second')
-    wait_for(lambda: 'sluice/0.1.0 runs' in server_kit.read_text(log), 'the new log')
+    wait_for(lambda: server_kit.RUNS in server_kit.read_text(log), 'the new log')
     assert 'signal USR1' in server_kit.read_text(log)
     assert 'runs' not in server.errors()[len(first):]
 

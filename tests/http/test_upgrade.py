@@ -14,7 +14,7 @@ from kit import http1, http2, server as server_kit
 from kit.lifetime import alive, wait_for
 from kit.resumption import VERSIONS, fetch_with_session
 
-RUNS = 'sluice/0.1.0 runs'
+RUNS = server_kit.RUNS
 UPGRADES = int(os.environ.get('SLUICE_UPGRADES', '3'))     # and one failing upgrade for each kind of failure
 BIG = hashlib.shake_128(b'upgrade').digest(8 << 20)
 HANDSHAKE = ('GET /tunnel HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n'

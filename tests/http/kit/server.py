@@ -13,6 +13,7 @@ SLUICE = os.environ.get('SLUICE', os.path.join(os.path.dirname(__file__), '../..
 PATIENCE = float(os.environ.get('SLUICE_PATIENCE', '1'))
 FIRST_PORT = int(os.environ.get('SLUICE_FIRST_PORT', '21100'))
 LAST_PORT = FIRST_PORT + 800
+RUNS = ' runs, '    # in the line of the error log that a configuration causes when its workers are ready
 SANITIZER_MARKS = ('ERROR: AddressSanitizer', 'ERROR: LeakSanitizer', 'runtime error:', 'Assertion ')
 ACCESS_FIELDS = ('request_uri', 'status', 'tls_path', 'tls_path_reason', 'bytes_zero_copy', 'body_bytes_sent',
                  'ssl_protocol', 'ssl_cipher', 'ssl_session_reused', 'request_method')
