@@ -55,15 +55,29 @@ static int64_t delayed_s(const struct acme_attempt *attempt, int64_t now_s)
     return attempt->failures > 0 && known ? attempt->next_s : 0;
 }
 
+/*
+ * With a wrong clock, a new certificate may be past its time of renewal when it arrives: a twentieth of the lifetime
+ * passes until the next one is requested. 0: there was no success, or the clock was set back since.
+ */
+static int64_t rested_s(const struct acme_validity *validity, const struct acme_attempt *attempt, int64_t now_s)
+{
+    int64_t lifetime = validity->not_after_s - validity->not_before_s;
+    bool succeeded = attempt->failures == 0 && attempt->tried_s > 0 && attempt->tried_s <= now_s;
+
+    return succeeded && lifetime > 0 ? attempt->tried_s + lifetime / 20 : 0;
+}
+
 int64_t acme_due_s(const struct acme_validity *validity, const struct acme_attempt *attempt, int64_t now_s,
                    uint32_t random)
 {
-    int64_t delay_s = delayed_s(attempt, now_s), due_s = now_s;
+    int64_t delay_s = delayed_s(attempt, now_s), due_s = now_s, rest_s;
 
     if (validity && validity->covers_names && attempt->window != ACME_WINDOW_REACHED) {
         due_s = acme_renewal_s(validity, random);
         if (due_s < validity->not_after_s && acme_by_window(attempt, now_s))
             due_s = last_tenth_s(validity, random);
+        rest_s = rested_s(validity, attempt, now_s);
+        due_s = rest_s > due_s ? rest_s : due_s;
     }
     return delay_s > due_s ? delay_s : due_s;
 }

@@ -4,7 +4,6 @@ import email.utils
 import os
 import re
 import signal
-import struct
 import threading
 import time
 
@@ -12,6 +11,7 @@ import pytest
 
 from kit import forbidden as forbidden_kit, http1, server as server_kit
 from kit.lifetime import alive, kill_each, signal_and_wait, wait_for
+from kit.wall_clock import WallClock
 
 HANGS = 'has not run its event loop for'
 
@@ -251,17 +251,11 @@ def test_a_worker_that_a_debugger_has_stopped_is_kept(start):
     assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
-WALL_CLOCK = os.path.join(os.path.dirname(server_kit.SLUICE), 'tests/http/libwall_clock.so')
-
-
-@pytest.mark.skipif(not os.path.exists(WALL_CLOCK), reason='not built')
-@pytest.mark.skipif(b'__asan_init' in open(server_kit.SLUICE, 'rb').read(), reason='AddressSanitizer must be loaded first')
 def test_a_wall_clock_that_jumps_ends_no_worker(start, loop, tmp_path):
     """A day forward and two days back: timeouts and delays follow the monotonic clock, and responses have the new date."""
-    clock = tmp_path / 'clock'
-    clock.write_bytes(struct.pack('q', 0))
+    clock = WallClock(tmp_path / 'clock')
     server = start(loop, wait=False, worker_processes=2, worker_heartbeat_timeout='2s')
-    server.environment = {'LD_PRELOAD': WALL_CLOCK, 'WALL_CLOCK': str(clock)}
+    server.environment = clock.environment
     server.start([server.plain])
     wait_for(lambda: ' runs, ' in server.errors(), 'every worker is ready')
     workers, connections = set(server.workers()), [http1.connect(server.plain) for _ in range(4)]
@@ -272,8 +266,7 @@ def test_a_wall_clock_that_jumps_ends_no_worker(start, loop, tmp_path):
         return {round((email.utils.parsedate_to_datetime(response.headers['date']).timestamp() - time.time()) / 86400) for response in responses}
     assert shift() == {0}
     for days in (1, -1):
-        with open(clock, 'r+b', buffering=0) as stream:
-            stream.write(struct.pack('q', days * 86400))
+        clock.shift(days * 86400)
         wait_for(lambda: shift() == {days}, 'the new date')
         time.sleep(3)
         assert shift() == {days} and set(server.workers()) == workers and HANGS not in server.errors()

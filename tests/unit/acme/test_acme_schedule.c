@@ -57,6 +57,28 @@ START_TEST(attempt_is_due_at_renewal_or_after_the_delay)
 }
 END_TEST
 
+START_TEST(a_certificate_that_arrives_too_old_is_not_requested_at_once)
+{
+    int64_t now = 1080 * DAY;
+    struct acme_attempt attempt = {.tried_s = now};
+    struct acme_validity lacks = ninety_days;
+
+    ck_assert_int_eq(acme_due_s(&ninety_days, &attempt, now, 0), now + 90 * DAY / 20);
+    attempt.tried_s = now - 90 * DAY / 20;
+    ck_assert_int_le(acme_due_s(&ninety_days, &attempt, now, 0), now);
+    /* The clock was set back; there was no attempt; names are missing; the window was reached. */
+    attempt.tried_s = now + 1;
+    ck_assert_int_le(acme_due_s(&ninety_days, &attempt, now, 0), now);
+    attempt.tried_s = 0;
+    ck_assert_int_le(acme_due_s(&ninety_days, &attempt, now, 0), now);
+    attempt.tried_s = now;
+    lacks.covers_names = false;
+    ck_assert_int_le(acme_due_s(&lacks, &attempt, now, 0), now);
+    attempt.window = ACME_WINDOW_REACHED;
+    ck_assert_int_le(acme_due_s(&ninety_days, &attempt, now, 0), now);
+}
+END_TEST
+
 START_TEST(a_window_ahead_delays_the_renewal)
 {
     int64_t now = 1062 * DAY;
@@ -206,6 +228,7 @@ int main(void)
     const TTest *const tests[] = {renewal_is_after_two_thirds_of_the_lifetime,
                                          delays_grow_to_a_limit,
                                          attempt_is_due_at_renewal_or_after_the_delay,
+                                         a_certificate_that_arrives_too_old_is_not_requested_at_once,
                                          a_window_ahead_delays_the_renewal,
                                          a_window_that_was_reached_makes_a_certificate_due,
                                          the_window_is_asked_for_repeatedly,
