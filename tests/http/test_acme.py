@@ -85,6 +85,10 @@ def test_another_user_runs_the_client(start_site):
     site.wait_for_certificate()
     assert site.certificate_file().stat().st_uid == pwd.getpwnam('daemon').pw_uid
     assert site.certificate_file().stat().st_uid != pwd.getpwnam('nobody').pw_uid, 'that of the workers'
+    for key in (path for path in site.state.rglob('*') if path.is_file() and b'PRIVATE KEY' in path.read_bytes()):
+        read_by = {user: subprocess.run(['head', '-c1', key], user=user, check=False, capture_output=True).returncode == 0
+                   for user in ('daemon', 'nobody')}
+        assert read_by == {'daemon': True, 'nobody': False}, key
 
 
 def test_renewed_certificate_is_used_by_new_connections(start_site):
@@ -116,6 +120,29 @@ def test_a_rejected_order_does_not_concern_other_certificates(start_site):
     assert 'Pebble' not in site.issuer('blocked-domain.example')
     record = (site.state / 'certificates' / 'blocked-domain.example.state').read_text(encoding='utf-8')
     assert 'failures 1\n' in record and 'policy' in record
+
+
+def test_the_delays_between_failed_attempts_grow(start_site):
+    site = start_site(names='a.test', authority={'domainBlocklist': ['a.test']})
+    site.wait_for_log('next attempt in ', 4)
+    delays = [int(text.split(' ')[0]) for text in site.server.errors().split('next attempt in ')[1:5]]
+    for delay, least in zip(delays, (1, 2, 4, 8)):
+        assert least <= delay + 1 and delay <= least * 1.25 + 1, delays     # seconds are rounded
+
+
+def test_requests_do_not_wait_for_the_client(start_site):
+    site = start_site(authority={'environment': {'PEBBLE_VA_NOSLEEP': '0', 'PEBBLE_VA_SLEEPTIME': '3'}})
+    site.wait_for_log('starting challenge')
+    client = clients_of(site)[0]
+    os.kill(client, signal.SIGSTOP)
+    parent = int(pathlib.Path(f'/proc/{client}/stat').read_text(encoding='ascii').rpartition(')')[2].split()[1])
+    assert f'renewal process {parent} started' in site.server.errors(), 'it is a child of the renewal process'
+    for _ in range(20):
+        with contextlib.closing(http1.connect(site.http_port)) as connection:
+            assert connection.get('/', Host='a.test').status == 301
+        assert 'Pebble' not in site.issuer(), 'a handshake with the self-signed certificate'
+    os.kill(client, signal.SIGCONT)
+    site.wait_for_certificate(seconds=60)
 
 
 def test_slow_validation_ends_in_a_certificate(start_site):

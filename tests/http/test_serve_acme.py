@@ -82,6 +82,25 @@ def test_invalid_words(tmp_path, words, fault):
     assert done.returncode == 1 and fault in done.stderr, done
 
 
+def test_missing_client_is_named_with_its_package(tmp_path):
+    without = tmp_path / 'bin'
+    without.mkdir()
+    for name in ('sh', 'mount'):
+        (without / name).symlink_to(program(name))
+    port = server_kit.free_port()
+    with open(tmp_path / 'output', 'w', encoding='utf-8') as output:
+        process = subprocess.Popen([*namespace(own(tmp_path)), server_kit.SLUICE, 'serve', str(tmp_path), '--acme', 'a.test', '--acme-directory',
+                                    'https://localhost:1/dir', '--port', str(port)], stdin=subprocess.DEVNULL, stdout=output,
+                                   stderr=subprocess.STDOUT, env={**os.environ, 'XDG_STATE_HOME': str(tmp_path), 'PATH': str(without)})
+    try:
+        wait_for(lambda: 'the client uacme is not installed: apt-get install uacme' in (tmp_path / 'output').read_text(encoding='utf-8'), 'the package')
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20 * server_kit.PATIENCE) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
 def test_port_in_use(tmp_path):
     with socket.create_server(('0.0.0.0', 0)) as taken:
         port = taken.getsockname()[1]
