@@ -1,10 +1,14 @@
-/* The main function of a unit test: runs every test of a NULL-terminated table. */
+/* The main function of a unit test, and an assertion for loops. */
 #ifndef TEST_RUNNER_H
 #define TEST_RUNNER_H
 
 #include <check.h>
 #include <stdlib.h>
 
+/* Asserts a condition in a loop with many thousand iterations. Each ck_assert makes a system call, this one only if it fails. */
+#define assert_in_loop(condition) ((condition) ? (void)0 : ck_abort_msg("Assertion '%s' failed", #condition))
+
+/* Runs every test of a NULL-terminated table. Returns the exit status. */
 static inline int run_tests(const char *name, const TTest *const *tests)
 {
     Suite *suite = suite_create(name);

@@ -1,6 +1,7 @@
 #include "modules/compress/coder.h"
 
-#include <check.h>
+#include "../runner.h"
+
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -66,9 +67,9 @@ static long gunzip_in_pieces(size_t length, size_t piece, size_t room)
                                        &written);
             if (result >= 0)
                 end += written;
-            ck_assert_uint_le(end + room, sizeof(decoded));
+            assert_in_loop(end + room <= sizeof(decoded));
         } while (result == 0);
-        ck_assert(result < 0 || part.length == 0);
+        assert_in_loop(result < 0 || part.length == 0);
     }
     coder_gunzip.close(coder);
     return result < 0 ? result : (long)end;
@@ -209,8 +210,8 @@ START_TEST(memory_is_limited)
         size_t now, written;
 
         result = coder_gunzip.step(coder, &rest, CODER_END, decoded, 64, &written);
-        ck_assert_int_ge(result, 0);
-        ck_assert_uint_le(written, 64);
+        assert_in_loop(result >= 0);
+        assert_in_loop(written <= 64);
         total += written;
         now = mallinfo2().uordblks + mallinfo2().hblkhd - before;
         max = now > max ? now : max;
