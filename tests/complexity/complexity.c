@@ -82,6 +82,10 @@ static void append_numbered(struct buffer *text, const char *from, char sign, si
     struct str rest = str_from(from);
     char digits[24];
 
+    if (str_find(rest, sign) < 0) {
+        append(text, rest);
+        return;
+    }
     snprintf(digits, sizeof(digits), "%zu", number);
     while (rest.data) {
         append(text, str_cut(&rest, sign));
@@ -104,7 +108,7 @@ static struct buffer grow(const struct grown *grown, size_t n)
     struct buffer text = {0};
 
     append_numbered(&text, grown->front, '~', measurements);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n && grown->unit[0]; i++)
         append_numbered(&text, grown->unit, '#', i);
     append_numbered(&text, grown->back, '~', measurements);
     return text;
@@ -384,16 +388,18 @@ static size_t measure_min(const struct kind *kind, size_t n, const char *label)
 
 /*
  * Sends each kind once before the measurement, so that allocations at first use do not count. Under valgrind only the
- * instructions are compared, by check_complexity.py.
+ * instructions are compared, by check_complexity.py; callgrind instruments only the code of the measurements.
  */
 static void check(const struct kind *kind)
 {
     size_t none, one, two;
 
     (void)measure(kind, 2 * kind->n, "first");
+    CALLGRIND_START_INSTRUMENTATION;
     none = measure_min(kind, 1, "1");
     one = measure_min(kind, kind->n, "n");
     two = measure_min(kind, 2 * kind->n, "2n");
+    CALLGRIND_STOP_INSTRUMENTATION;
     printf("%-50s %7zu: %9zu %9zu %9zu bytes\n", kind->name, kind->n, none, one, two);
     one = one > none ? one - none : 0;
     two = two > none ? two - none : 0;
@@ -401,13 +407,22 @@ static void check(const struct kind *kind)
                   kind->name, one, two);
 }
 
+static char **selected; /* the names of the kinds, ended by NULL; empty: all */
+
+static bool is_selected(const struct kind *kind)
+{
+    for (char **name = selected; *name; name++) {
+        if (strcmp(*name, kind->name) == 0)
+            return true;
+    }
+    return !*selected;
+}
+
 START_TEST(memory_grows_linearly)
 {
-    const char *only = getenv("COMPLEXITY_KIND");
-
     open_server();
     for (size_t i = 0; i < kind_count; i++) {
-        if (!only || !only[0] || strcmp(only, kinds[i].name) == 0)
+        if (is_selected(&kinds[i]))
             check(&kinds[i]);
     }
     loopback_close(&server);
@@ -427,5 +442,6 @@ int main(int argc, char **argv)
 
     if (argc == 2 && strcmp(argv[1], "--list") == 0)
         return list_kinds();
+    selected = argv + 1;
     return loopback_run("complexity", tests);
 }
