@@ -116,7 +116,7 @@ class Site:
         def arrived():
             certificate = self.peer(name)
             return certificate if 'Pebble' in certificate.issuer.rfc4514_string() and certificate.serial_number != but else None
-        return wait_for(arrived, f'no certificate arrives:\n{self.server.output()[-6000:]}', seconds)
+        return wait_for(arrived, f'no certificate arrives:\n{self.server.output()[-6000:]}', seconds, pause=0.1)    # each check is a handshake
 
     def wait_for_log(self, text, count=1, seconds=40):
         return wait_for(lambda: self.server.output().count(text) >= count or None,

@@ -10,14 +10,14 @@ from kit import server as server_kit
 BIG = 8 << 20
 
 
-def wait_for(check, what, seconds=15):
+def wait_for(check, what, seconds=15, pause=0.01):
     deadline = time.monotonic() + seconds * server_kit.PATIENCE
     while True:
         found = check()
         if found:
             return found
         assert time.monotonic() < deadline, what
-        time.sleep(0.01)
+        time.sleep(pause)
 
 
 def refused(port):
