@@ -9,6 +9,9 @@ import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
+
+import wrapped
 
 COMMANDS = {'serve', 'docs', 'doctor', 'explain', 'lint', 'fmt', 'schema', 'help', 'import', 'top', 'ctl'}
 VALUES = {'--format': 'text', '-s': 'stop', '--port': '1', '--interval': '1', '--seconds': '1', '-g': 'daemon: off'}  # of options that do not accept any text
@@ -122,11 +125,12 @@ def check_syntax():
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('sluice', metavar='SLUICE', help='the server binary')
-    sluice = parser.parse_args().sluice
     check_syntax()
-    check_options(sluice)
-    check_words(sluice)
-    check_ctl_words(sluice)
+    with tempfile.TemporaryDirectory() as folder:
+        sluice = wrapped.runnable(parser.parse_args().sluice, folder)
+        check_options(sluice)
+        check_words(sluice)
+        check_ctl_words(sluice)
 
 
 if __name__ == '__main__':

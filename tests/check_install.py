@@ -11,6 +11,8 @@ import shutil
 import subprocess
 import tempfile
 
+import wrapped
+
 LOOPBACK = ['127.0.0.1:8080', '127.0.0.1:8443']
 SYSTEM = {'systemd/system/sluice.service', 'systemd/system/sluice.socket', 'sysusers.d/sluice.conf', 'tmpfiles.d/sluice.conf',
           'modules-load.d/sluice.conf'}
@@ -191,11 +193,11 @@ def main():
     parser.add_argument('build', metavar='BUILD', help='the build directory')
     parser.add_argument('sluice', metavar='SLUICE', help='the server binary')
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as root:
+    with tempfile.TemporaryDirectory() as root, tempfile.TemporaryDirectory() as folder:
         install(options.build, root)
         installed = Installed(options.build, pathlib.Path(root))
         check_files(installed)
-        check_configuration(installed, options.sluice)
+        check_configuration(installed, wrapped.runnable(options.sluice, folder))
         check_page(installed)
         check_units(installed)
         if shutil.which('systemd-analyze'):

@@ -5,6 +5,9 @@ import os
 import pty
 import subprocess
 import sys
+import tempfile
+
+import wrapped
 
 
 def main():
@@ -14,8 +17,9 @@ def main():
     parser.add_argument('arguments', metavar='ARGUMENT', nargs='*')
     options = parser.parse_args()
     ours, theirs = pty.openpty()    # `top` needs a terminal
-    done = subprocess.run([options.sluice, options.command, *options.arguments], stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          text=True, timeout=60, check=False)
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([wrapped.runnable(options.sluice, folder), options.command, *options.arguments], stdin=theirs,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
     os.close(ours)
     os.close(theirs)
     if done.returncode == 1 and done.stdout == '' and f'-D{options.command}=enabled' in done.stderr:

@@ -5,8 +5,10 @@ usage: generate.py [--write] REFERENCE SOURCE_ROOT     exit 1 and a diff if they
 """
 import difflib
 import json
+import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 
@@ -102,7 +104,8 @@ def main():
     program, root = arguments[1:] if write else arguments
     root = pathlib.Path(root).resolve()
     docs = root / 'docs'
-    printed = {kind: subprocess.run([program, kind], check=True, capture_output=True, text=True).stdout
+    wrapper = shlex.split(os.environ.get('MESON_EXE_WRAPPER', ''))  # a cross-build: meson passes the command that runs its programs
+    printed = {kind: subprocess.run([*wrapper, program, kind], check=True, capture_output=True, text=True).stdout
                for kind in ('reference', 'schema', 'variables', 'nginx')}
     made, faults = pages.generated(printed, (docs / 'site/nginx.names').read_text(encoding='utf-8'), root / 'conf/examples', docs)
     faults += [f'sluice.schema.json: {fault}' for fault in schema_faults(json.loads(printed['schema']))]

@@ -2,6 +2,8 @@
 #ifndef TEST_RUNNER_H
 #define TEST_RUNNER_H
 
+#include "skip.h"
+
 #include <check.h>
 #include <stdlib.h>
 

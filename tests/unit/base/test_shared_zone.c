@@ -2,6 +2,7 @@
 #include "base/shared_zone.h"
 
 #include "../overwrite.h"
+#include "../skip.h"
 
 #include <check.h>
 #include <errno.h>
@@ -78,6 +79,7 @@ START_TEST(death_with_the_lock_is_reported_once)
 {
     struct notes *notes = shared_zone_create(sizeof(*notes));
 
+    NEEDS_ROBUST_FUTEXES();
     for (int i = 0; i < 2; i++) {
         run_in_child(notes, die_with_the_lock);
         ck_assert(shared_zone_lock(&notes->shared));
@@ -173,6 +175,7 @@ START_TEST(several_locks_of_a_dead_process)
     struct notes *zones[3];
     int status;
 
+    NEEDS_ROBUST_FUTEXES();
     for (size_t i = 0; i < 3; i++)
         zones[i] = shared_zone_create(sizeof(*zones[i]));
     for (int held = 0; held <= 3; held++) {
@@ -202,6 +205,7 @@ START_TEST(waiting_processes_continue)
     pid_t children[6];
     int status;
 
+    NEEDS_ROBUST_FUTEXES();
     for (unsigned round = 0; round < 40; round++) {
         for (size_t i = 0; i < 6; i++) {
             children[i] = fork();
@@ -269,6 +273,7 @@ START_TEST(death_while_cleaning_is_repeated)
 {
     struct notes *notes = shared_zone_create(sizeof(*notes));
 
+    NEEDS_ROBUST_FUTEXES();
     shared_zone_abandon(&notes->shared, 5);
     run_in_child(notes, die_while_cleaning);
     lock_and_clean(notes);
@@ -285,6 +290,7 @@ START_TEST(creator_takes_no_lock)
     pid_t child = fork();
     int status;
 
+    NEEDS_ROBUST_FUTEXES();
     if (child == 0) {
         (void)shared_zone_lock(&notes->shared);
         raise(SIGSTOP);

@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "cache_fixture.h"
 #include "../overwrite.h"
+#include "../skip.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -299,6 +300,7 @@ END_TEST
 /* Kills processes that only change the index: the next process continues, and the totals are right. */
 START_TEST(death_with_the_lock_blocks_no_process)
 {
+    NEEDS_ROBUST_FUTEXES();
     zone = cache_zone_create(SIZE, 0);
     for (unsigned round = 0; round < 100; round++) {
         struct cache_victims gone = {0};

@@ -367,6 +367,8 @@ START_TEST(query_of_a_real_device_gives_a_known_result)
     struct ktls_device offload = {false, false};
     int error = ktls_device_query("lo", &offload);
 
+    if (error == -ENOTTY || error == -ENOSYS)
+        SKIP_TEST("the ioctl SIOCETHTOOL is not implemented");
     ck_assert(error == 0 || error == -ENOENT || error == -EOPNOTSUPP || error == -ENODEV);
     ck_assert(!offload.active);
     ck_assert_int_eq(ktls_device_query("no-such-device", &offload), -ENODEV);

@@ -3,6 +3,8 @@
 
 #include "scripted.h"
 
+#include "../skip.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +34,7 @@ bool open_loop(struct loop *loop, int index)
     int error = loop_open_backend(loop, tested_backend(index), NULL);
 
     if (error < 0)
-        fprintf(stderr, "%s: %s, not tested\n", tested_backend(index)->name, strerror(-error));
+        report_skipped(tested_backend(index)->name, strerror(-error));
     return error == 0;
 }
 

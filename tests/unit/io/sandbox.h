@@ -4,7 +4,10 @@
 
 #include <stdbool.h>
 
-/* From now on `number` fails with `error` in this process. Returns false if the kernel has no seccomp filters. */
+/*
+ * From now on `number` fails with `error` in this process. Returns false, and reports that the test is
+ * skipped, if the kernel has no seccomp filters.
+ */
 bool forbid_call(long number, int error);
 
 #endif

@@ -138,6 +138,9 @@ START_TEST(every_allocation_fails_once)
     int failed = 0;
     int nth = 0;
 
+    if (!open_loop(&loop, _i))
+        return;
+    loop_close(&loop);
     make_root();
     for (; nth < 1000; nth++) {
         int error;

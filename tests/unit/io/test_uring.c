@@ -20,8 +20,7 @@ static struct io_uring *ring_of_loop(void)
     int error = loop_open(&loop, "io_uring", &quiet);
 
     if (error < 0) {
-        printf("no io_uring here: %s\n", strerror(-error));
-        exit(77);
+        exit(skip_program(strerror(-error)));
     }
     return loop.backend_state;
 }

@@ -4,6 +4,8 @@
 #include "base/limits.h"
 #include "io/listener.h"
 
+#include "../skip.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -299,7 +301,7 @@ START_TEST(helpers_read_missing_pages)
     fsync(file);
     posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
     if (loop_read_cached(file, (int64_t)length - 1, &(struct iovec){&byte, 1}, 1) != -EAGAIN)
-        return; /* the file system has no disk */
+        SKIP_TEST("the file system has no disk");
     ck_assert(!loop_is_cached(file, 0, length));
     runs = send_cold(sink, file, length);
     run_until_done(&probe, runs);
@@ -385,7 +387,11 @@ START_TEST(rule_18_splices_through_a_full_pipe)
     }
     ck_assert_uint_eq(at, length);
     peer_close(peer);
-    run_until_done(&probe, probe.runs + (op_idle(&probe.op) ? 0 : 1));
+    do { /* the bytes read last may belong to an operation that has not completed */
+        if (op_idle(&probe.op))
+            loop_splice(&loop, &probe.op, local, pipes[1], length, 0);
+        run_until_done(&probe, probe.runs + 1);
+    } while (probe.result > 0);
     ck_assert_int_eq(probe.result, 0);
     close(pipes[0]);
     loop_close_fd(&loop, pipes[1]);

@@ -5,6 +5,7 @@
 #include "limit/limit_zone.h"
 
 #include "../overwrite.h"
+#include "../skip.h"
 
 #include <check.h>
 #include <signal.h>
@@ -168,6 +169,7 @@ static pid_t fork_worker(unsigned worker)
 
 START_TEST(killed_workers_leave_no_open_requests)
 {
+    NEEDS_ROBUST_FUTEXES();
     for (unsigned round = 0; round < 60; round++) {
         pid_t first = fork_worker(1);
         pid_t second = fork_worker(2);

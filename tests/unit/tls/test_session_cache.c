@@ -4,6 +4,7 @@
 #include "base/shared_zone.h"
 
 #include "../overwrite.h"
+#include "../skip.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -164,7 +165,7 @@ START_TEST(oldest_session_is_replaced)
 }
 END_TEST
 
-/* Every process finds each session. A process that dies with the lock does not block the others. */
+/* Every process finds each session. */
 START_TEST(sessions_are_shared_by_all_processes)
 {
     int status;
@@ -178,6 +179,18 @@ START_TEST(sessions_are_shared_by_all_processes)
     wait(&status);
     ck_assert_int_eq(status, 0);
     ck_assert(session_is_found(2, 100, 0));
+    session_cache_destroy(cache);
+}
+END_TEST
+
+/* A process that dies with the lock does not block the others. */
+START_TEST(death_with_the_lock_empties_the_cache)
+{
+    int status;
+
+    NEEDS_ROBUST_FUTEXES();
+    open_cache(SESSION_CACHE_MIN);
+    insert_session(2, 100, 0, 1000);
     if (fork() == 0) {
         (void)shared_zone_lock((struct shared_zone *)cache);
         _exit(0);
@@ -316,6 +329,7 @@ int main(void)
     tcase_add_test(cases, session_expires_at_its_own_time);
     tcase_add_loop_test(cases, oldest_session_is_replaced, 0, 12);
     tcase_add_test(cases, sessions_are_shared_by_all_processes);
+    tcase_add_test(cases, death_with_the_lock_empties_the_cache);
     tcase_add_test(cases, cache_of_the_master_withstands_overwriting);
     tcase_add_loop_test(cases, forged_length_is_not_copied, 0, 4);
     tcase_add_loop_test(cases, forged_fields_lose_sessions_only, 0, 7);

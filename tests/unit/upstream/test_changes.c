@@ -3,6 +3,7 @@
 #include "upstream/upstream_changes.h"
 
 #include "../http/suite.h"
+#include "../skip.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -180,6 +181,7 @@ END_TEST
 /* A worker that dies with the lock blocks no other one, and what it has changed is found. */
 START_TEST(a_dead_holder_of_the_lock_is_noticed)
 {
+    NEEDS_ROBUST_FUTEXES();
     uint64_t count;
     pid_t child;
 
