@@ -121,6 +121,21 @@ print(*failed, sep='\n')
 PYTHON
 }
 
+skips() { # BUILD LOG: the tests that did not run, with the reasons that they printed
+    python3 - "${debian:+$debian/sluice/}$1/meson-logs/$2.json" <<'PYTHON'
+import json
+import re
+import sys
+for line in open(sys.argv[1], encoding='utf-8'):
+    test = json.loads(line)
+    reasons = re.findall(r'^(?:skipped: |SKIPPED ).*', test.get('stdout', ''), re.M)
+    if test['result'] == 'SKIP' and not reasons:
+        reasons = ['skipped']
+    for reason in dict.fromkeys(reasons):
+        print(f'{test["name"].split(" / ", 1)[-1]}: {reason}')
+PYTHON
+}
+
 # If at most eight tests failed in a parallel run, tests_repeat_failed repeats them one at a time: a test that fails because of the
 # load of the machine passes there, a test that fails because of the code does not.
 tests_of() { # BUILD LOG LINE: runs a shell command that ends with `meson test` of that build; counts its tests
@@ -129,6 +144,7 @@ tests_of() { # BUILD LOG LINE: runs a shell command that ends with `meson test` 
     shell "$3"
     status=$?
     found=$(results "$build" "$log") || return 1
+    skips "$build" "$log"
     mapfile -t failed < <(tail -n +2 <<<"$found")
     if [ $status = 0 ] || [ -z "${failed[0]-}" ] || [ ${#failed[@]} -gt 8 ] || [ $SECONDS -ge "${deadline-999999}" ]; then
         count $(head -1 <<<"$found") # without a failed test, the test runner failed
