@@ -23,6 +23,7 @@ import fetch  # noqa: E402
 import packages  # noqa: E402
 
 BOOT_AND_RUN_SECONDS = int(os.environ.get('SLUICE_VM_SECONDS', '3000'))
+PARTS = os.environ.get('SLUICE_VM_PARTS')       # the parts, if the arguments name none
 OUTCOMES = ('PASSED', 'FAILED', 'ERROR', 'SKIPPED')
 CONSOLE_LINES = 60
 # A second 9p device with this machine's files, which guest.sh mounts with a cache.
@@ -167,7 +168,7 @@ def main():
     python = os.path.join(folder, 'bin', 'python')
     with open(os.path.join(out, 'folders'), 'w', encoding='utf-8') as stream:
         stream.writelines(f'{path}\n' for path in folders(folder, os.path.realpath(python), sluice))
-    command = ['bash', os.path.join(HERE, 'guest.sh'), out, python, sluice, *options.rest]
+    command = ['bash', os.path.join(HERE, 'guest.sh'), out, python, sluice, *(options.rest or filter(None, [PARTS]))]
     return run_parts(os.path.join(folder, 'bin'), read(kernel).strip(), out, shlex.join(command))
 
 
