@@ -113,7 +113,7 @@ def repeat_without_steal(measurement):
     return {**result, 'steal_ticks': steal}
 
 
-def read_with_readers(server, paths, probe, reader):
+def read_with_readers(server, paths, probe, reader, iterations):
     """Starts the readers and the probe; returns the counts of one run of the probe."""
     with page_cache_dropped(paths), contextlib.ExitStack() as clients:
         readers = [clients.enter_context(reader(path)) for path in paths]
@@ -121,18 +121,20 @@ def read_with_readers(server, paths, probe, reader):
             client.start()
         # The sampler is forked before the probe starts: otherwise it would inherit the probe's standard input and keep it open.
         with disk_wait_share(server) as disk_wait, probe() as blast:
-            before = counters.snapshot(server.pids())
+            before, counts_before = counters.snapshot(server.pids()), iterations.counts()
             start = time.monotonic()
             counts = blast.run()
             usage = counters.usage_between(before, counters.snapshot(server.pids()))
             elapsed = time.monotonic() - start
+            durations = iterations.since(counts_before)
         reader_counts = [client.read_line() for client in readers]
-    return {**counts, **usage, 'elapsed': elapsed, 'disk_wait': disk_wait['share'],
+    return {**counts, **usage, 'elapsed': elapsed, 'disk_wait': disk_wait['share'], 'iterations': durations['elapsed'], 'iterations_cpu': durations['cpu'],
             'readers_rate': sum(counts['bytes'] / counts['seconds'] for counts in reader_counts)}
 
 
-def read(program, server, load, setup, folder, seconds):
-    """One reading: latency of the probe without readers ('baseline') and with them, and the state of the server's loop with them."""
+def read(program, server, load, setup, folder, seconds, iterations):
+    """One reading: latency of the probe without readers ('baseline') and with them, and the state of the server's loop and the durations of
+    its iterations (iterations.py) with them."""
     seconds = max(seconds, SECONDS_MIN)
     probe_priority, reader_priority = (PROBE_PRIORITY, READER_PRIORITY) if os.geteuid() == 0 else ((), ())
     probe_words = load_generator.arguments_of(load, setup, seconds)
@@ -150,5 +152,5 @@ def read(program, server, load, setup, folder, seconds):
             return blast.run()
     raise_priority(server.pids())
     baseline = repeat_without_steal(without_readers)
-    loaded = repeat_without_steal(lambda: read_with_readers(server, paths, probe, reader))
+    loaded = repeat_without_steal(lambda: read_with_readers(server, paths, probe, reader, iterations))
     return {**loaded, 'baseline': baseline['latency'], 'steal_ticks': max(baseline['steal_ticks'], loaded['steal_ticks'])}

@@ -2,7 +2,7 @@
 import dataclasses
 
 IDLE_KINDS = ('idle', 'idle-http2', 'websockets')      # kinds that measure the memory of idle connections
-OWN_SERVER_KINDS = (*IDLE_KINDS, 'upgrade')            # kinds that start a server for each reading
+OWN_SERVER_KINDS = (*IDLE_KINDS, 'cold_cache', 'upgrade')            # kinds that start a server for each reading
 HANDSHAKES = ('full', 'resumed')    # kinds with a new connection for each request
 OPENSSL = 'openssl'                 # Setup.server of handshakes without a server program
 TRANSPORTS = ('plain', 'user', 'ktls')

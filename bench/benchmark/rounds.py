@@ -3,7 +3,7 @@ import dataclasses
 import subprocess
 import tempfile
 
-from . import clients, cold_cache, document_root, http2, load_generator, model, openssl_handshake, profile, server_configuration, servers, upgrade, websockets
+from . import clients, cold_cache, document_root, http2, iterations, load_generator, model, openssl_handshake, profile, server_configuration, servers, upgrade, websockets
 
 
 class Bench:
@@ -56,10 +56,13 @@ class Bench:
             with servers.Server(outcome.setup, self.folder, self.ports, self.options.sluice) as server:
                 outcome.command = server.command
                 return upgrade.read(server, outcome.load, outcome.setup, self.options.sluice, self.options.seconds)
+        if outcome.load.kind == 'cold_cache':
+            measured = iterations.Iterations(self.options.blast, self.folder)
+            with servers.Server(outcome.setup, self.folder, self.ports, self.options.sluice, environment=measured.environment) as server:
+                outcome.command = server.command
+                return cold_cache.read(self.options.blast, server, outcome.load, outcome.setup, self.folder, self.options.seconds, measured)
         server = self.server(outcome.setup)
         outcome.command = server.command
-        if outcome.load.kind == 'cold_cache':
-            return cold_cache.read(self.options.blast, server, outcome.load, outcome.setup, self.folder, self.options.seconds)
         if outcome.load.client in clients.CLIENTS:
             return clients.read(self.options.blast, server, outcome.load, outcome.setup, self.options.seconds)
         if outcome.load.profiled:

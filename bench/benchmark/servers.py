@@ -75,9 +75,9 @@ def program_of(setup, sluice):
 
 class Server:
     """A running server, pinned to a CPU. `folder` contains www, crt, key and pem (document_root.py). `log` is the path of sluice's access log,
-    `origin` the port of an upstream server; a proxy without one starts a sluice as its upstream server."""
+    `origin` the port of an upstream server; a proxy without one starts a sluice as its upstream server. `environment` are further variables."""
 
-    def __init__(self, setup, folder, ports, sluice, log='', cpu=None, origin=0):
+    def __init__(self, setup, folder, ports, sluice, log='', cpu=None, origin=0, environment=None):
         self.setup, self.folder, self.port = setup, folder, ports.allocate()
         program = program_of(setup, sluice)
         has_no_upstream = setup.role == 'files' or origin
@@ -91,7 +91,7 @@ class Server:
         with open(self.output_path, 'wb') as output:
             self.process = subprocess.Popen(['taskset', '-c', str(cpus()[0] if cpu is None else cpu), *self.command], stdout=output, stderr=output,
                                             stdin=subprocess.DEVNULL, env={**os.environ, 'GOMAXPROCS': '1', 'XDG_DATA_HOME': folder,
-                                                                           'XDG_CONFIG_HOME': folder})
+                                                                           'XDG_CONFIG_HOME': folder, **(environment or {})})
         self.wait()
 
     def wait(self):

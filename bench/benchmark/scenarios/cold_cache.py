@@ -6,7 +6,8 @@ TITLE = 'Small responses while large files are read from disk'
 PROBE = Load('1k', 1, 'cold_cache', rate=1000)
 TRANSPORTS = ('plain', 'user', 'ktls')
 PEERS = ('nginx', 'h2o')
-FIGURE_NAMES = ('baseline_p99', 'p99', 'readers_ratio', 'p50', 'latency_max', 'disk_wait', 'steal_ticks', 'readers_rate')
+FIGURE_NAMES = ('baseline_p99', 'p99', 'readers_ratio', 'p50', 'latency_max', 'iteration_p99', 'iteration_max', 'iteration_cpu_p99', 'iteration_cpu_max',
+                'disk_wait', 'steal_ticks', 'readers_rate')
 
 
 def plan(options):
@@ -22,5 +23,6 @@ def report_elements(all_outcomes, _results):
     return [blocks.Text('One request at a time, at a fixed rate, first without and then with four readers. Each reader requests a separate 64 MiB '
                         'file repeatedly, while the benchmark drops these files from the page cache. Steal time adds to the latency: a run '
                         'with steal time is repeated, at most twelve times; the table has the steal time of the last run. The time that the '
-                        'event loop waits for a disk is sampled every millisecond; steal time does not affect it.'),
+                        'event loop waits for a disk is sampled every millisecond; steal time does not affect it. An iteration of the event loop is the '
+                        'time between two waits for events, with the readers; the elapsed time includes the time in which other processes run.'),
             blocks.table_of(PROBE, all_outcomes, FIGURE_NAMES)]
