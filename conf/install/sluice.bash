@@ -35,7 +35,7 @@ _sluice_words() { # COMMAND PREVIOUS CURRENT
     explain:--format) echo text json ;;
     lint:--format) echo text gcc json sarif ;;
     help:help) _sluice_help_names ;;
-    ctl:ctl) _sluice_ctl_words ;;
+    ctl:ctl | ctl:--json) _sluice_ctl_words ;;
     :-[cpeg] | *:-[cpgo] | ctl:-s | serve:--port | serve:--cert | serve:--key | top:--interval | doctor:--seconds) ;;
     ctl:log-level) echo debug info notice warn error crit alert emerg ;;
     ctl:[a-z]*) _sluice_ctl_words "$2" ;;

@@ -9,7 +9,7 @@ end
 function __sluice_ctl_words
     set -l before (commandline -opc)[-1]
     set -l lines (sluice ctl help 2>/dev/null | sed -n '3,$s/^  //p' | sed 's/  .*//')
-    if test "$before" = ctl
+    if contains -- "$before" ctl --json
         string replace -r ' .*' '' -- $lines | sort -u
     else if test "$before" = log-level
         string split ' ' 'debug info notice warn error crit alert emerg'
@@ -22,7 +22,7 @@ set -l commands serve docs doctor explain lint fmt schema help import top ctl
 set -l main "not __fish_seen_subcommand_from $commands"
 
 complete -c sluice -n __fish_use_subcommand -f -a serve -d 'serve a directory over HTTPS'
-complete -c sluice -n __fish_use_subcommand -f -a docs -d 'show the documentation in a browser'
+complete -c sluice -n __fish_use_subcommand -f -a docs -d 'serve the documentation on this machine'
 complete -c sluice -n __fish_use_subcommand -f -a doctor -d 'test whether kernel TLS works here'
 complete -c sluice -n __fish_use_subcommand -f -a explain -d 'print the location that answers a URL'
 complete -c sluice -n __fish_use_subcommand -f -a lint -d 'report probable mistakes in a configuration'
