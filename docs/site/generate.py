@@ -86,6 +86,14 @@ def comparison_faults(text):
     yield from (f'no link to a test: {feature}' for feature, own, *_ in rows if own != 'no' and '](../tests/' not in own)
 
 
+def measured_faults(text, measurements):
+    """Each figure that the page on scaling marks as measured is one of the benchmark."""
+    figures = re.findall(r'([\d.]+) [^|()]{0,60}\(measured', text)
+    yield from (f'{figure} is not in bench/README.md' for figure in figures if not re.search(rf'(?<![\d.]){re.escape(figure)}(?![\d.])', measurements))
+    if not figures:
+        yield 'no figure is marked as measured'
+
+
 def compare(path, made, write):
     """Whether the file has this text; writes it, or prints the difference."""
     kept = path.read_text(encoding='utf-8') if path.exists() else ''
@@ -118,6 +126,8 @@ def main():
             faults.append(f'{name}: the tables have no such group')
         faults += [f'{name}: {fault}' for fault in (*page_faults(text), *link_faults(path, text))]
     faults += [f'comparison.md: {fault}' for fault in comparison_faults((docs / 'comparison.md').read_text(encoding='utf-8'))]
+    faults += [f'scaling.md: {fault}' for fault in measured_faults((docs / 'scaling.md').read_text(encoding='utf-8'),
+                                                                   (root / 'bench/README.md').read_text(encoding='utf-8'))]
     print(*faults, sep='\n', end='\n' if faults else '')
     return 0 if all(same) and not faults else 1
 

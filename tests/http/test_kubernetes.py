@@ -1,9 +1,12 @@
-"""The manifests of conf/examples/kubernetes: valid by the schemas of Kubernetes, consistent, and their configuration runs and is reloaded."""
+"""The manifests of conf/examples/kubernetes: valid by the schemas of Kubernetes, consistent; their configuration runs, is reloaded, and uses renewed
+certificates."""
 import os
 import pathlib
 import re
 import signal
+import ssl
 import subprocess
+import tempfile
 
 import kubernetes_validate
 import pytest
@@ -71,16 +74,36 @@ def test_both_kinds_of_pods_are_equal():
         assert one == other
 
 
+def make_certificate():
+    """The files of a Secret of the type kubernetes.io/tls."""
+    with tempfile.TemporaryDirectory() as folder:
+        openssl('req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', '/CN=www.example.com', '-days', 2,
+                '-keyout', f'{folder}/tls.key', '-out', f'{folder}/tls.crt')
+        return {name: pathlib.Path(folder, name).read_text(encoding='utf-8') for name in ('tls.key', 'tls.crt')}
+
+
+def mount(folder, files):
+    """Writes the files as a pod mounts them: behind a link `..data` that is replaced at each change."""
+    data = folder / f'..version{len(list(folder.iterdir()))}'
+    data.mkdir()
+    for name, text in files.items():
+        (data / name).write_text(text, encoding='utf-8')
+    (folder / '..next').symlink_to(data.name)
+    (folder / '..next').replace(folder / '..data')
+    for name in files:
+        if not (folder / name).is_symlink():
+            (folder / name).symlink_to(f'..data/{name}')
+
+
 class Pod:
-    """The configuration of the ConfigMap as a pod mounts it: behind a link `..data` that is replaced at each change."""
+    """The directories, ports and processes of a pod with the configuration of the ConfigMap."""
 
     def __init__(self, folder, upstream):
-        self.folder, self.config, self.version = folder, folder / 'config', 0
+        self.folder, self.config = folder, folder / 'config'
         self.ports = {port['containerPort']: server_kit.free_port() for port in container('Deployment', 'sluice')['ports']}
         for name in ('run', 'tls', 'tickets', 'config'):
             (folder / name).mkdir()
-        openssl('req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', '/CN=www.example.com', '-days', 2,
-                '-keyout', folder / 'tls/tls.key', '-out', folder / 'tls/tls.crt')
+        self.renew()
         for name in ('current', 'former'):
             (folder / 'tickets' / name).write_bytes(os.urandom(80))
         text = find('ConfigMap')['data']['sluice.yaml'].replace('application:8080', f'127.0.0.1:{upstream}')
@@ -94,14 +117,13 @@ class Pod:
         self.mount(text)
 
     def mount(self, text):
-        self.version += 1
-        data = self.config / f'..version{self.version}'
-        data.mkdir()
-        (data / 'sluice.yaml').write_text(text, encoding='utf-8')
-        (self.config / '..next').symlink_to(data.name)
-        (self.config / '..next').replace(self.config / '..data')
-        if not (self.config / 'sluice.yaml').is_symlink():
-            (self.config / 'sluice.yaml').symlink_to('..data/sluice.yaml')
+        mount(self.config, {'sluice.yaml': text})
+
+    def renew(self):
+        """Mounts another certificate; returns it in DER."""
+        files = make_certificate()
+        mount(self.folder / 'tls', files)
+        return ssl.PEM_cert_to_DER_cert(files['tls.crt'])
 
     def run(self, *command, **environment):
         with open(self.folder / 'output', 'ab') as output:
@@ -132,6 +154,8 @@ def test_configuration_runs_and_is_reloaded(tmp_path, site):
         assert http1.connect(pod.ports[9090]).get(probe).status == 200
         for transport, port in (('plain', 8080), ('user', 8443)):
             assert http1.connect(pod.ports[port], transport).get('/one.txt').body == b'one\n'
+        renewed = pod.renew()
+        wait_for(lambda: http1.connect(pod.ports[8443], 'user').stream.getpeercert(binary_form=True) == renewed, 'the renewed certificate', 40)
         pod.mount(pod.text.replace('= /status: {status: on}', '= /status: {return: 200 changed}'))
         wait_for(lambda: http1.connect(pod.ports[9090]).get('/status').body == b'changed', 'the change is in use')
         pod.mount('http: {srever: 1}')
