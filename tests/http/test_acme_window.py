@@ -64,12 +64,15 @@ def wait_for_record(site, **values):
     wait_for(lambda: values.items() <= record_of(site).items(), f'no record with {values}')
 
 
-def reported(site):
-    """The row of the certificate on the status page, and the finding of doctor."""
+def reported(site, window):
+    """Waits until the status page has the value of `window`. Returns its row of the certificate, and the finding of doctor."""
     with contextlib.closing(http1.connect(site.status_port)) as client:
-        row = json.loads(client.get('/?format=json').body)['acme'][0]
-        assert f'sluice_acme_window{{name="a.test"}} {row["window"]}\n' in client.get('/').body.decode()
-        assert ('window of the authority' if row['window'] else 'two thirds of the lifetime') in client.get('/?format=html').body.decode()
+        def known():
+            row = json.loads(client.get('/?format=json').body)['acme'][0]
+            return row if row['expires_seconds'] and row['next_attempt_seconds'] and row['window'] == window else None
+        row = wait_for(known, f'the status page shows window {window}')
+        assert f'sluice_acme_window{{name="a.test"}} {window}\n' in client.get('/').body.decode()
+        assert ('window of the authority' if window else 'two thirds of the lifetime') in client.get('/?format=html').body.decode()
     done = subprocess.run([server_kit.SLUICE, 'doctor', '--json', '-c', site.server.config_path], check=False, capture_output=True, text=True)
     return row, next(item for item in json.loads(done.stdout)['findings'] if item['name'] == 'acme')
 
@@ -103,13 +106,13 @@ def test_a_reached_window_renews(start_site, reason):
 def test_a_window_ahead_renews_nothing(start_site):
     site = start_site()
     first = site.wait_for_certificate()
-    row, finding = reported(site)
-    assert row['window'] == 0 and 'two thirds of the lifetime' in finding['text'], 'the client has not asked yet'
+    row, finding = reported(site, window=0)
+    assert 'two thirds of the lifetime' in finding['text'], 'the client has not asked yet'
     set_window(site, 'future')
     ask_again(site)
     site.wait_for_log(AHEAD)
     wait_for_record(site, failures=0, error='', window=1)
-    row, finding = wait_for(lambda: reported(site) if reported(site)[0]['window'] else None, 'the status page shows the window')
+    row, finding = reported(site, window=1)
     assert (row['failures'], row['error']) == (0, '')
     assert 6 * 3600 <= row['next_attempt_seconds'] - record_of(site)['asked'] <= 7.5 * 3600, 'then the client asks again'
     assert finding['verdict'] == 'good' and 'window of the authority' in finding['text']
@@ -118,7 +121,7 @@ def test_a_window_ahead_renews_nothing(start_site):
     # A restart does not ask again.
     site.server.stop()
     site.server.start([site.port, site.http_port])
-    wait_for(lambda: reported(site)[0]['window'], 'the status page shows the recorded answer')
+    reported(site, window=1)
     assert site.server.output().count(AHEAD) == 1
 
 
@@ -166,8 +169,8 @@ def test_without_an_answer_the_lifetime_decides(start_site, fault):
         ask_again(site)
         site.wait_for_log('window for the renewal of "a.test" is not known')
         wait_for_record(site, failures=0, error='', window=0)
-        row, finding = reported(site)
-        assert (row['window'], row['failures']) == (0, 0)
+        row, finding = reported(site, window=0)
+        assert row['failures'] == 0
         remaining = first.not_valid_after_utc - first.not_valid_before_utc
         assert row['next_attempt_seconds'] >= first.not_valid_before_utc.timestamp() + remaining.total_seconds() * 2 // 3
         assert finding['verdict'] == 'good' and 'two thirds of the lifetime' in finding['text']
