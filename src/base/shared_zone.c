@@ -3,6 +3,7 @@
  */
 #include "base/shared_zone.h"
 
+#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -80,6 +81,27 @@ bool shared_zone_lock(struct shared_zone *zone)
 void shared_zone_unlock(struct shared_zone *zone)
 {
     shared_lock_release(&zone->lock);
+}
+
+void shared_zone_watch(struct shared_zone *zone, struct log *log, const char *directive, struct str name)
+{
+    struct shared_zone_owner *owner = zone_owner(zone);
+    int length = (int)(name.length < SHARED_ZONE_LABEL ? name.length : SHARED_ZONE_LABEL);
+
+    owner->log = log;
+    snprintf(owner->label, sizeof(owner->label), "%s \"%.*s\"", directive, length, name.data);
+}
+
+void shared_zone_log_damage(struct shared_zone *zone)
+{
+    struct shared_zone_owner *owner = zone_owner(zone);
+    struct clock now;
+
+    if (!owner->log)
+        return;
+    clock_read(&now);
+    if (log_limit_allows(&owner->damage_logged, now.monotonic_ms))
+        log_write(owner->log, LOG_ALERT, "%s: its shared memory contradicts itself and is emptied", owner->label);
 }
 
 /* A bit is cleared after its slot was cleaned: if this process dies before, the next one repeats it. */

@@ -10,6 +10,7 @@
 #define BASE_SHARED_ZONE_H
 
 #include "base/limits.h"
+#include "base/log.h"
 #include "base/must_check.h"
 #include "base/shared_lock.h"
 
@@ -24,10 +25,15 @@ struct shared_zone {
     uint64_t any_abandoned;         /* nonzero: a bit was set since the last shared_zone_clean; atomic */
 };
 
+#define SHARED_ZONE_LABEL   80      /* bytes of the text that names a zone in the log */
+
 /* Directly before each zone. */
 struct shared_zone_owner {
     size_t size;                    /* of the zone */
     unsigned sharers;               /* additional owners */
+    struct log *log;                /* of damage; not owned; NULL: it is not logged */
+    struct log_limit damage_logged;
+    char label[SHARED_ZONE_LABEL];
     struct shared_lock_link link;   /* directly before the lock */
 };
 
@@ -58,6 +64,16 @@ static inline bool shared_zone_has_abandoned(const struct shared_zone *zone)
 {
     return __atomic_load_n(&zone->any_abandoned, __ATOMIC_RELAXED);
 }
+/*
+ * From now on this process logs damage of the zone to `log`, which must exist until the process ends. `directive` and
+ * `name` name the zone in the log; they are copied, the end of a long name is left out.
+ */
+void shared_zone_watch(struct shared_zone *zone, struct log *log, const char *directive, struct str name);
+/*
+ * Logs at level alert, at most once per second for each zone, that the zone contradicts itself and is emptied: a
+ * process that should not have written to it did. Does nothing in a process that has not called shared_zone_watch.
+ */
+void shared_zone_log_damage(struct shared_zone *zone);
 /*
  * Calls `remove` for each abandoned slot. Needs the lock; a zone that contains values of processes calls it after each
  * shared_zone_lock, whose result is `died`.

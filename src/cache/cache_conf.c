@@ -226,6 +226,14 @@ void caches_close(struct caches *caches)
     }
 }
 
+void caches_watch(const struct caches *caches, struct log *log)
+{
+    for (size_t i = 0; i < caches->count; i++) {
+        if (caches->items[i]->zone)
+            cache_zone_watch(caches->items[i]->zone, log, caches->items[i]->name);
+    }
+}
+
 void caches_abandon(const struct caches *caches, unsigned worker)
 {
     for (size_t i = 0; i < caches->count; i++) {

@@ -122,10 +122,12 @@ void cache_zone_lock(struct cache_zone *zone)
 {
     bool died = shared_zone_lock(&zone->shared);
 
-    if (zone->damaged)
+    if (zone->damaged) {
+        shared_zone_log_damage(&zone->shared);
         empty_zone(zone);
-    else if (died)
+    } else if (died) {
         rebuild_zone(zone);
+    }
     shared_zone_clean(&zone->shared, died, remove_worker);
 }
 

@@ -50,6 +50,11 @@ bool cache_zone_fill_locked(struct cache_zone *zone, const struct cache_hash *ha
     return locked;
 }
 
+void cache_zone_watch(struct cache_zone *zone, struct log *log, struct str name)
+{
+    shared_zone_watch(&zone->shared, log, "cache", name);
+}
+
 void cache_zone_abandon(struct cache_zone *zone, unsigned worker)
 {
     shared_zone_abandon(&zone->shared, worker);

@@ -211,6 +211,16 @@ void limits_close(struct limits *limits)
     }
 }
 
+void limits_watch(const struct limits *limits, struct log *log)
+{
+    for (size_t i = 0; i < limits->count; i++) {
+        const struct limit_conf *conf = limits->items[i];
+
+        if (conf->zone)
+            limit_zone_watch(conf->zone, log, limit_kind_names[conf->kind], conf->name);
+    }
+}
+
 void limits_abandon(const struct limits *limits, unsigned worker)
 {
     for (size_t i = 0; i < limits->count; i++) {

@@ -49,6 +49,8 @@ struct limit_conf *limits_find(const struct limits *limits, enum limit_kind kind
 MUST_CHECK int limits_open(struct limits *limits, const struct limits *before, struct log *log);
 /* Accepts limits that were not opened, or only in part. */
 void limits_close(struct limits *limits);
+/* Called by a worker when it starts: from now on it logs damage of the zones to `log`. */
+void limits_watch(const struct limits *limits, struct log *log);
 /* Called by the master when a worker has died: limit_zone_abandon for each zone that counts open requests. */
 void limits_abandon(const struct limits *limits, unsigned worker);
 

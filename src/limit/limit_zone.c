@@ -174,10 +174,12 @@ static void lock_zone(struct limit_zone *zone)
 {
     bool died = shared_zone_lock(&zone->shared);
 
-    if (zone->damaged)
+    if (zone->damaged) {
+        shared_zone_log_damage(&zone->shared);
         empty_zone(zone);
-    else if (died)
+    } else if (died) {
         rebuild_zone(zone);
+    }
     shared_zone_clean(&zone->shared, died, remove_worker);
 }
 
@@ -341,6 +343,11 @@ void limit_zone_leave(struct limit_zone *zone, uint64_t key, unsigned worker)
     if (number && --entry_at(zone, number)->level == 0)
         remove_entry(zone, number);
     unlock_zone(zone);
+}
+
+void limit_zone_watch(struct limit_zone *zone, struct log *log, const char *directive, struct str name)
+{
+    shared_zone_watch(&zone->shared, log, directive, name);
 }
 
 void limit_zone_abandon(struct limit_zone *zone, unsigned worker)

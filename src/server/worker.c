@@ -304,10 +304,18 @@ static void publish_facts(const struct worker *worker)
     __atomic_store_n(&facts->pid, (uint64_t)getpid(), __ATOMIC_RELEASE);
 }
 
+static void watch_zones(struct worker *worker)
+{
+    limits_watch(&worker->configuration->limits, worker->log);
+    caches_watch(&worker->configuration->caches, worker->log);
+    session_stores_watch(&worker->configuration->sessions, worker->log);
+}
+
 static int serve_worker(struct worker *worker, const struct worker_args *args)
 {
     int result = worker_restrict(worker, args);
 
+    watch_zones(worker);
     if (result == 0)
         result = open_parts(worker, args);
     if (result == 0) {

@@ -111,6 +111,12 @@ static void session_cache_clear(struct session_cache *cache)
     cache->head = cache->tail = 0;
 }
 
+static void empty_damaged(struct session_cache *cache)
+{
+    shared_zone_log_damage(&cache->shared);
+    session_cache_clear(cache);
+}
+
 static bool ends_are_valid(const struct session_cache *cache)
 {
     return cache->head % 8 == 0 && cache->tail % 8 == 0 && cache->tail <= cache->head &&
@@ -119,8 +125,10 @@ static bool ends_are_valid(const struct session_cache *cache)
 
 static void lock_cache(struct session_cache *cache)
 {
-    if (shared_zone_lock(&cache->shared) || !ends_are_valid(cache))
+    if (shared_zone_lock(&cache->shared))
         session_cache_clear(cache);
+    else if (!ends_are_valid(cache))
+        empty_damaged(cache);
 }
 
 static void unlock_cache(struct session_cache *cache)
@@ -161,7 +169,7 @@ static uint64_t *find_link(struct session_cache *cache, struct str id)
             return link;
         link = &record_at(cache, *link - 1)->next;
     }
-    session_cache_clear(cache);
+    empty_damaged(cache);
     return NULL;
 }
 
@@ -185,7 +193,7 @@ static void drop_oldest(struct session_cache *cache)
 
         size = record_size(cache, oldest);
         if (size == 0 || (oldest->length && !link)) {
-            session_cache_clear(cache);
+            empty_damaged(cache);
             return;
         }
         if (link)
@@ -306,6 +314,14 @@ int session_stores_open(struct session_stores *stores, const struct session_stor
         }
     }
     return 0;
+}
+
+void session_stores_watch(const struct session_stores *stores, struct log *log)
+{
+    for (size_t i = 0; i < stores->count; i++) {
+        if (stores->items[i]->cache)
+            shared_zone_watch(&stores->items[i]->cache->shared, log, "ssl_session_cache", stores->items[i]->name);
+    }
 }
 
 void session_stores_close(struct session_stores *stores)

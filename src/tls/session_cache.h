@@ -53,6 +53,8 @@ struct session_stores {
  * (logged).
  */
 MUST_CHECK int session_stores_open(struct session_stores *stores, const struct session_stores *before, struct log *log);
+/* Called by a worker when it starts: from now on it logs damage of the caches to `log`. */
+void session_stores_watch(const struct session_stores *stores, struct log *log);
 /* Accepts stores that were not opened, or only in part. */
 void session_stores_close(struct session_stores *stores);
 

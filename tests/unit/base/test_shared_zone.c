@@ -9,7 +9,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -327,6 +329,45 @@ START_TEST(zone_of_the_master_withstands_overwriting)
 }
 END_TEST
 
+static struct {
+    char text[2000];
+    unsigned lines;
+} logged;
+
+static void keep_line(void *owner, enum log_level level, struct str line)
+{
+    ck_assert_int_eq(level, LOG_ALERT);
+    snprintf(logged.text, sizeof(logged.text), STR_FMT, STR_ARG(line));
+    logged.lines++;
+}
+
+START_TEST(damage_is_logged_once_per_second)
+{
+    struct log log = {.level = LOG_ALERT, .sink = keep_line};
+    struct notes *notes = shared_zone_create(sizeof(*notes)), *other = shared_zone_create(sizeof(*other));
+    char long_name[200];
+
+    shared_zone_log_damage(&notes->shared);
+    shared_zone_watch(&notes->shared, &log, "limit_req", STR("one"));
+    overwrite_shared_memory(-1);
+    ck_assert_uint_eq(logged.lines, 0);
+    for (int i = 0; i < 1000; i++)
+        shared_zone_log_damage(&notes->shared);
+    ck_assert_uint_ge(logged.lines, 1);
+    ck_assert_uint_lt(logged.lines, 100);
+    ck_assert_ptr_nonnull(strstr(logged.text,
+                                    ": limit_req \"one\": its shared memory contradicts itself and is emptied\n"));
+    logged.lines = 0;
+    memset(long_name, 'x', sizeof(long_name));
+    shared_zone_watch(&other->shared, &log, "cache", str_of(long_name, sizeof(long_name)));
+    shared_zone_log_damage(&other->shared);
+    ck_assert_uint_eq(logged.lines, 1); /* each zone has its own limit */
+    ck_assert_ptr_nonnull(strstr(logged.text, ": cache \"xxxxxxxxxx"));
+    shared_zone_destroy(&notes->shared);
+    shared_zone_destroy(&other->shared);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("shared_zone");
@@ -347,6 +388,7 @@ int main(void)
     tcase_add_test(all, threads_exclude_each_other);
     tcase_add_test(all, creator_takes_no_lock);
     tcase_add_test(all, zone_of_the_master_withstands_overwriting);
+    tcase_add_test(all, damage_is_logged_once_per_second);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -207,20 +207,31 @@ START_TEST(loop_in_the_list)
 }
 END_TEST
 
+static unsigned logged;
+
+static void count_line(void *owner, enum log_level level, struct str line)
+{
+    logged += level == LOG_ALERT && str_search(line, STR("cache \"one\"")) >= 0;
+}
+
 /* The files are still in the directory: another scan finds them. Until it is done, the index is not complete. */
 START_TEST(emptied_index_requests_a_scan)
 {
+    struct log log = {.level = LOG_ALERT, .sink = count_line};
     uint64_t scan;
 
     open_zone();
+    cache_zone_watch(zone, &log, STR("one"));
     cache_zone_scan_done(zone, cache_zone_scans_requested(zone));
     ck_assert(cache_zone_loaded(zone));
     ck_assert_int_eq(publish(5, 1), 0);
     ck_assert_int_eq(publish(5, 0), 0);
     forge_field(5, NEXT, UINT32_MAX);
     ck_assert(!is_stored(5));
+    ck_assert_uint_eq(logged, 0);
     scan = cache_zone_scans_requested(zone);
     use_hash(6);
+    ck_assert_uint_eq(logged, 1);
     ck_assert(!cache_zone_loaded(zone));
     ck_assert_uint_gt(cache_zone_scans_requested(zone), scan);
     cache_zone_scan_done(zone, scan);

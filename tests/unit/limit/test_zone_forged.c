@@ -194,6 +194,28 @@ START_TEST(overwritten_zone_recovers)
 }
 END_TEST
 
+static unsigned logged;
+
+static void count_line(void *owner, enum log_level level, struct str line)
+{
+    logged += level == LOG_ALERT && str_search(line, STR("limit_req \"one\"")) >= 0;
+}
+
+START_TEST(damage_is_logged)
+{
+    struct log log = {.level = LOG_ALERT, .sink = count_line};
+
+    open_zone();
+    limit_zone_watch(zone, &log, "limit_req", STR("one"));
+    ck_assert(fill_bucket(1));
+    (void)fill_bucket(1);
+    ck_assert_uint_eq(logged, 0);
+    overwrite_zone((struct shared_zone *)zone, SIZE, UINT32_MAX);
+    use_and_destroy();
+    ck_assert_uint_ge(logged, 1);
+}
+END_TEST
+
 START_TEST(other_process_writes_meanwhile)
 {
     open_zone();
@@ -204,7 +226,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {forged_keys, forged_counts_of_requests};
+    const TTest *const tests[] = {forged_keys, forged_counts_of_requests, damage_is_logged};
     const struct suite_loop loops[] = {{forged_numbers_of_entries, 5},
                                        {loop_in_a_chain, 4},
                                        {loop_in_the_list, 2},

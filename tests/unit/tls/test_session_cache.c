@@ -273,15 +273,27 @@ START_TEST(forged_fields_lose_sessions_only)
 }
 END_TEST
 
+static unsigned logged;
+
+static void count_line(void *owner, enum log_level level, struct str line)
+{
+    logged += level == LOG_ALERT && str_search(line, STR("ssl_session_cache \"one\"")) >= 0;
+}
+
 /* Every number after the header of the zone has the same value: chains point to themselves, or out of the cache. */
 START_TEST(overwritten_cache_recovers)
 {
     static const uint64_t values[] = {1, 7, 8, 9, 64, 1000, SESSION_CACHE_MIN, 0x7ffffffffffffff8, UINT64_MAX - 7,
                                       UINT64_MAX};
+    struct log log = {.level = LOG_ALERT, .sink = count_line};
+    struct session_store store = {.name = STR("one")}, *stores[] = {&store};
     uint64_t *from, *to;
 
     open_cache(SESSION_CACHE_MIN);
+    store.cache = cache;
+    session_stores_watch(&(struct session_stores){stores, 1}, &log);
     insert_session(1, 100, 0, 1000);
+    ck_assert_uint_eq(logged, 0);
     from = (uint64_t *)(void *)((struct shared_zone *)cache + 1);
     to = (uint64_t *)(void *)((char *)cache + SESSION_CACHE_MIN);
     while (from < to)
@@ -289,6 +301,7 @@ START_TEST(overwritten_cache_recovers)
     ck_assert_uint_eq(session_cache_get(cache, id_of(1), 0, into), 0);
     session_cache_remove(cache, id_of(1));
     fill_and_check();
+    ck_assert_uint_ge(logged, 1);
     session_cache_destroy(cache);
 }
 END_TEST
