@@ -74,6 +74,10 @@ def test_both_kinds_of_pods_are_equal():
         assert one == other
 
 
+def test_workers_do_not_depend_on_the_machine():
+    assert yaml.safe_load(find('ConfigMap')['data']['sluice.yaml'])['worker_processes'] == 2
+
+
 def make_certificate():
     """The files of a Secret of the type kubernetes.io/tls."""
     with tempfile.TemporaryDirectory() as folder:
