@@ -90,8 +90,8 @@ static void report_missing(struct diagnosis *diagnosis, const struct host *host,
     doctor_find(diagnosis, "module", VERDICT_FAULT,
                 "the kernel has no TLS for TCP sockets (TCP_ULP \"tls\": %s)", strerror(ENOENT));
     if (kernel_option(host, release) == 'n' || !host_has(host, MODPROBE, F_OK))
-        doctor_advise(diagnosis, "this kernel was built without CONFIG_TLS: another kernel is needed (Debian's "
-                                 "linux-image-amd64 has it)");
+        doctor_advise(diagnosis, "this kernel was built without CONFIG_TLS: another kernel is needed (those of "
+                                 "Debian have it)");
     else if (in_user_namespace(host))
         doctor_advise(diagnosis, "in a container the host must load it: modprobe tls there; " LOAD_AT_BOOT_HINT);
     else if (module_installed(host, release))
@@ -100,7 +100,7 @@ static void report_missing(struct diagnosis *diagnosis, const struct host *host,
         doctor_advise(
             diagnosis,
             "no module tls is installed for this kernel: in a container, the host must modprobe tls; elsewhere a "
-            "kernel built with CONFIG_TLS is needed (Debian's linux-image-amd64 has it)");
+            "kernel built with CONFIG_TLS is needed (those of Debian have it)");
     unloaded_reason(host, why, sizeof(why));
     doctor_find(diagnosis, "autoload", VERDICT_NOTE, "it was not loaded on demand: %s",
                 why[0] ? why : "modprobe ran, but did not find it or was denied");
