@@ -14,6 +14,7 @@ import tempfile
 import time
 
 import check_completion
+import wrapped
 
 LINES = (['sluice', ''], ['sluice', 'se'], ['sluice', '-s', 're'], ['sluice', 'ctl', ''], ['sluice', 'ctl', 'upstreams', ''], ['sluice', 'ctl', '--json', 'c'],
          ['sluice', 'ctl', 'log-level', ''], ['sluice', 'help', 'proxy_pass_r'], ['sluice', 'lint', '--format', ''], ['sluice', 'serve', '--au'])
@@ -77,13 +78,14 @@ def check_zsh(expected, environment):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('sluice', metavar='SLUICE', help='the server binary')
-    sluice = parser.parse_args().sluice
+    options = parser.parse_args()
     if not shutil.which('zsh') and not shutil.which('fish'):
         print('skipped: neither zsh nor fish is installed')
         return 77
-    expected = {tuple(words): check_completion.complete(sluice, *words) for words in LINES}
-    assert all(expected.values()), expected
-    with tempfile.TemporaryDirectory() as home:
+    with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as folder:
+        sluice = wrapped.runnable(options.sluice, folder)
+        expected = {tuple(words): check_completion.complete(sluice, *words) for words in LINES}
+        assert all(expected.values()), expected
         environment = {'HOME': home, 'LC_ALL': 'C.UTF-8', 'PATH': f'{pathlib.Path(sluice).parent}:{os.environ["PATH"]}'}
         if shutil.which('fish'):
             for words in LINES:
