@@ -169,6 +169,7 @@
 #define LIMIT_FILE_VIEW_CHECK_MS    1000            /* age at which the page cache is probed again, since pages may have been evicted */
 #define LIMIT_GATHER_FIRST          (128 * 1024)    /* mapped bytes queued on a connection; doubles while the socket takes them at once */
 #define LIMIT_GATHER                (1024 * 1024)   /* upper bound of that */
+#define LIMIT_HTTP2_UNSENT          (128 * 1024)    /* bytes in the socket of an HTTP/2 connection that are not sent: no stream can overtake them */
 #define LIMIT_LINGERING_BYTES       (8 * 1024 * 1024) /* bytes discarded during lingering close, so that an RST does not destroy the response */
 #define LIMIT_SLOW_WINDOW_MS        30000           /* period over which client_min_rate is measured */
 #define LIMIT_TAIL_CHECK_MS          50              /* interval between two reads of the unsent bytes of a closing connection */

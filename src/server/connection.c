@@ -96,6 +96,8 @@ static bool open_session(struct connection *connection, const struct protocol *p
         wire_close(&connection->wire, WIRE_CLOSE_ABORT);
         return false;
     }
+    if (protocol == &protocol_http2)
+        wire_limit_unsent(&connection->wire, LIMIT_HTTP2_UNSENT);
     connection_debug_opened(connection);
     if (worker->draining)
         connection->session->protocol->signal(connection->session, SESSION_DRAIN);

@@ -236,6 +236,12 @@ MUST_CHECK int wire_open_client(struct wire *wire, struct wire_shared *shared, c
                                 const struct tls_resumption *resumption);
 
 /*
+ * The socket accepts output only while less than `bytes` are queued in it and not sent (TCP_NOTSENT_LOWAT, tcp(7)):
+ * what is in the socket cannot be overtaken by a more urgent response. No effect on UNIX sockets.
+ */
+void wire_limit_unsent(struct wire *wire, int bytes);
+
+/*
  * Changes the settings, which must outlive the wire. No effect while a record is open under another record size,
  * whose room wire_room has announced.
  */

@@ -47,9 +47,14 @@ def header_block(stream, *fields, flags=END_STREAM):
                           stream, part) for number, part in enumerate(parts))
 
 
-def dial(port, transport='plain', timeout=30, context=None, server_name='localhost', require=True):
-    """Connects, with TLS and ALPN h2 (which the server must select, if `require`) except over plain TCP; the caller sends the preface."""
-    sock = socket.create_connection(('127.0.0.1', port), timeout=timeout)
+def dial(port, transport='plain', timeout=30, context=None, server_name='localhost', require=True, receive_buffer=0):
+    """Connects, with TLS and ALPN h2 (which the server must select, if `require`) except over plain TCP; the caller sends the preface.
+    With `receive_buffer`, SO_RCVBUF is set before."""
+    sock = socket.socket()
+    sock.settimeout(timeout)
+    if receive_buffer:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+    sock.connect(('127.0.0.1', port))
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if transport == 'plain':
         return sock
