@@ -4,6 +4,7 @@
 #include "acme/acme_file.h"
 
 #include "base/limits.h"
+#include "base/write_all.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,18 +47,6 @@ int acme_file_load(const char *path, struct buffer *out)
     return error;
 }
 
-static int write_text(int fd, struct str text)
-{
-    while (text.length > 0) {
-        ssize_t written = write(fd, text.data, text.length);
-
-        if (written < 0 && errno != EINTR)
-            return -errno;
-        text = str_skip(text, written > 0 ? (size_t)written : 0);
-    }
-    return fsync(fd) < 0 ? -errno : 0;
-}
-
 /* The new name must be on the disk, too, before a certificate is reported as installed. */
 static int sync_folder(const char *path)
 {
@@ -85,7 +74,9 @@ int acme_file_replace(const char *path, struct str text)
     fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
-    error = write_text(fd, text);
+    error = write_all(fd, text);
+    if (error == 0 && fsync(fd) < 0)
+        error = -errno;
     if (close(fd) < 0 && error == 0)
         error = -errno;
     if (error == 0 && rename(temporary, path) < 0)

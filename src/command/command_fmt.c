@@ -4,6 +4,7 @@
  */
 #include "command/commands.h"
 
+#include "base/write_all.h"
 #include "command/file_text.h"
 #include "conf/format.h"
 #include "log/error_log.h"
@@ -28,7 +29,7 @@ static int write_temporary_file(int fd, struct str text, const struct stat *old)
         return -errno;
     if (fchmod(fd, old->st_mode & 07777) < 0)
         return -errno;
-    error = file_text_write(fd, text);
+    error = write_all(fd, text);
     return error == 0 && fsync(fd) < 0 ? -errno : error;
 }
 

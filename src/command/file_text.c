@@ -1,10 +1,11 @@
 /*
- * Reading and writing of whole files, and the child process diff: see file_text.h.
+ * Reading of whole files, and the child process diff: see file_text.h.
  */
 #include "command/file_text.h"
 
 #include "base/limits.h"
 #include "base/memory_file.h"
+#include "base/write_all.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,23 +35,11 @@ int file_text_read(const char *path, struct buffer *out, struct stat *out_status
     return error;
 }
 
-int file_text_write(int fd, struct str text)
-{
-    while (text.length) {
-        ssize_t sent = write(fd, text.data, text.length);
-
-        if (sent < 0 && errno != EINTR)
-            return -errno;
-        text = str_skip(text, sent < 0 ? 0 : (size_t)sent);
-    }
-    return 0;
-}
-
 /* Copies a text into a memory file, which diff(1) reads. Returns a descriptor or -errno. */
 static int create_memory_file(struct str text)
 {
     int fd = memory_file_create("sluice-diff", 0);
-    int error = fd < 0 ? -errno : file_text_write(fd, text);
+    int error = fd < 0 ? -errno : write_all(fd, text);
 
     if (fd >= 0 && error < 0)
         close(fd);

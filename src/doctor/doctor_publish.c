@@ -4,7 +4,7 @@
  */
 #include "doctor/doctor_publish.h"
 
-#include "command/file_text.h"
+#include "base/write_all.h"
 #include "doctor/doctor_markdown.h"
 #include "doctor/doctor_private.h"
 #include "log/error_log.h"
@@ -84,7 +84,7 @@ static int write_file(const char *path, struct str text)
 
     if (fd < 0)
         return -errno;
-    error = file_text_write(fd, text);
+    error = write_all(fd, text);
     if (close(fd) < 0 && error == 0)
         error = -errno;
     if (error < 0)
@@ -122,7 +122,7 @@ static int publish(const struct options *options, const struct diagnosis *diagno
 
     if (error == 0)
         error = is_file(options->output) ? write_file(options->output, buffer_str(&text))
-                                         : file_text_write(STDOUT_FILENO, buffer_str(&text));
+                                         : write_all(STDOUT_FILENO, buffer_str(&text));
     buffer_finish(&text);
     if (error < 0)
         error_log_print(LOG_EMERG, "the report cannot be written (%d: %s)", -error, strerror(-error));

@@ -7,6 +7,7 @@
 #include "log/access_log.h"
 
 #include "base/limits.h"
+#include "base/write_all.h"
 #include "log/log_selection.h"
 #include "log/syslog.h"
 
@@ -167,18 +168,8 @@ static void batch_push(struct batch *batch)
 static int write_lines(void *argument)
 {
     const struct batch *batch = argument;
-    struct str rest = buffer_str(&batch->writing);
 
-    while (rest.length) {
-        ssize_t written = write(batch->fd, rest.data, rest.length);
-
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return written < 0 ? -errno : -EIO;
-        rest = str_skip(rest, (size_t)written);
-    }
-    return 0;
+    return write_all(batch->fd, buffer_str(&batch->writing));
 }
 
 static void lines_written(struct op *op, int result)

@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "base/memory_file.h"
+#include "base/write_all.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -57,23 +58,10 @@ int certificate_reload_apply(const struct configuration *configuration, size_t n
     return 0;
 }
 
-static int write_all(int fd, const char *bytes, size_t length)
-{
-    while (length > 0) {
-        ssize_t written = write(fd, bytes, length);
-
-        if (written < 0 && errno != EINTR)
-            return -errno;
-        bytes += written > 0 ? written : 0;
-        length -= written > 0 ? (size_t)written : 0;
-    }
-    return 0;
-}
-
 int certificate_reload_pack(const struct tls_files *files)
 {
     int fd = memory_file_create("sluice-tls-files", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    int error = fd < 0 ? -errno : write_all(fd, files->bytes, files->length);
+    int error = fd < 0 ? -errno : write_all(fd, str_of(files->bytes, files->length));
 
     if (error == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
         error = -errno;
