@@ -38,7 +38,8 @@ PAGE = '''<!doctype html>
 </body>
 </html>
 '''
-NAV = {'configuration': 'Configuration', 'variables': 'Variables', 'recipes': 'Recipes', 'nginx': 'From nginx', 'migrating': 'Migrating', 'scaling': 'Scaling'}
+NAV = {'configuration': 'Configuration', 'variables': 'Variables', 'recipes': 'Recipes', 'nginx': 'From nginx', 'migrating': 'Migrating',
+       'scaling': 'Scaling', 'comparison': 'Comparison', 'stability': 'Stability'}
 WIDE = 4  # columns; a table with more scrolls instead of breaking words
 STATIC = ('docs.css', 'search.js')
 
