@@ -186,6 +186,7 @@ def test_after_restart_and_reload(cached):
     cached.store('/in/1', '/out/1')
     cached.server.stop()
     cached.server.start([cached.port])
+    cached.until(' runs, ', 2)
     wait_for(lambda: cached.ctl('caches')[0]['index'] == 'complete', 'the index is complete')
     assert [cached.state(path) for path in ('/in/1', '/out/1')] == ['HIT', 'HIT']
     cached.reload()
