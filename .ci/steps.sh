@@ -136,6 +136,9 @@ for line in open(sys.argv[1], encoding='utf-8'):
 PYTHON
 }
 
+# The options of `meson test` for a build: the programs of build-arm64 run in an emulator.
+setup_of() { [ "$1" != build-arm64 ] || echo --setup emulated; }
+
 # If at most eight tests failed in a parallel run, tests_repeat_failed repeats them one at a time: a test that fails because of the
 # load of the machine passes there, a test that fails because of the code does not.
 tests_of() { # BUILD LOG LINE: runs a shell command that ends with `meson test` of that build; counts its tests
@@ -169,7 +172,7 @@ tests_repeat_failed() { # one at a time
     for build in $(cut -f 1 "$state/repeated_tests" | sort -u); do
         mapfile -t names < <(awk -F '\t' -v build="$build" '$1 == build { print $2 }' "$state/repeated_tests")
         printf 'repeated one at a time: %s: %s\n' "$build" "$(printf '"%s" ' "${names[@]}")"
-        shell "meson test -C $build --no-rebuild --print-errorlogs --logbase repeated -t 3 --num-processes 1 $(printf '%q ' "${names[@]}")" ||
+        shell "meson test -C $build --no-rebuild --print-errorlogs --logbase repeated $(setup_of "$build") -t 3 --num-processes 1 $(printf '%q ' "${names[@]}")" ||
             status=1
         count $(results "$build" repeated | head -1)
     done
@@ -189,6 +192,16 @@ build_lto() { targets=sluice build lto -Db_lto=true; } # without tests: each exe
 build_clang() { CC=clang build clang; }
 build_fuzz() { # SECONDS for each target
     CC=clang targets=fuzz-targets build fuzz -Dfuzz=true -Dfuzz_seconds="$1" -Db_sanitize=address,undefined -Db_lundef=false
+}
+
+build_small() { # sluice must build without its optional features
+    build small --buildtype=debug -Dio_uring=disabled -Dktls=disabled -Dipsec_mb=disabled -Dotlp_gzip=disabled -Dseccomp=disabled -Dimport=disabled -Dtop=disabled -Dmodules=static
+}
+
+# -O1 and -g1 take half the time of the defaults, and reports still name lines; at -O1 gcc warns falsely of truncations.
+build_sanitized() {
+    build sanitize -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1 -Dc_args='-g1 -Wno-format-truncation' &&
+        retry python3 tests/packages.py build -- path && ln -sfn ../build/venv build-sanitize/venv
 }
 
 build_plain() ( # the flags of a Debian package
@@ -211,7 +224,7 @@ make_debian() { # SUITE FOLDER: its /sluice is a clone of the current commit
 
 enter() { # LINE: runs a shell command in $debian, in new mount and process namespaces that end with it
     local name environment=()
-    for name in http_proxy https_proxy no_proxy PIP_INDEX_URL ${!SLUICE_@} ${!MESON_@}; do
+    for name in http_proxy https_proxy no_proxy PIP_INDEX_URL ${!SLUICE_@} ${!MESON_@} ASAN_OPTIONS UBSAN_OPTIONS; do
         [ -z "${!name-}" ] || environment+=("$name=${!name}")
     done
     # shellcheck disable=SC2016
