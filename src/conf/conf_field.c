@@ -229,6 +229,12 @@ int field_read(struct conf_reader *reader, const struct directive *directive, co
     return error;
 }
 
+void field_warn_deprecated(struct conf_reader *reader, const struct directive *directive, const struct conf_node *key)
+{
+    if (directive->deprecated)
+        conf_warning(reader->errors, key->mark, str_from(directive->deprecated), "'%s' is deprecated", directive->name);
+}
+
 /* Defaults are written as in the file: "[...]" and "{...}" are parsed as YAML, anything else is one scalar. */
 static const struct conf_node *default_node(struct conf_reader *reader, const struct directive *directive)
 {
@@ -318,10 +324,12 @@ int conf_read_block(struct conf_reader *reader, const struct conf_node *node,
         const struct directive *child = child_find(children, pair->key->text);
         int error = -EINVAL;
 
-        if (child)
+        if (child) {
+            field_warn_deprecated(reader, child, pair->key);
             error = field_read(reader, child, pair->value, (char *)out + child->offset);
-        else
+        } else {
             child_unknown(reader, children, pair->key);
+        }
         if (error == -ENOMEM)
             return error;
         result = error < 0 ? error : result;

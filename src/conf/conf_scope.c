@@ -365,6 +365,7 @@ static int pair_read(struct scope_reader *scope, const struct conf_pair *pair)
         key_reject(scope, pair->key);
         return -EINVAL;
     }
+    field_warn_deprecated(scope->reader, directive, pair->key);
     if (directive->ignored)
         return ignored_read(scope, directive, pair->value);
     field = (char *)values->values[slot] + directive->offset;

@@ -24,6 +24,8 @@ int choice_reject(struct conf_reader *reader, const struct conf_node *node, cons
 /* Reads the node by the directive's type into its zeroed field (see directive_row for MERGE_APPEND). */
 MUST_CHECK int field_read(struct conf_reader *reader, const struct directive *directive, const struct conf_node *node,
                           void *field);
+/* Warns that a deprecated directive is used; `key` is its name in the file. */
+void field_warn_deprecated(struct conf_reader *reader, const struct directive *directive, const struct conf_node *key);
 /* Sets the field to the default, if there is one. */
 MUST_CHECK int field_set_default(struct conf_reader *reader, const struct directive *directive, void *field);
 /* The size of a field in bytes. */

@@ -85,6 +85,7 @@ struct directive {
     const char *example;            /* an example in YAML, for the reference; NULL: name and default */
     const char *const *choices;
     const struct directive_ignored *ignored; /* NULL: the value is stored at `offset` */
+    const char *deprecated;         /* each use causes a warning with this text: "use b; version 2.0 rejects a"; NULL: not deprecated */
     uint64_t low, high;             /* bounds of numbers, sizes, durations (ms); high 0: none */
     bool written;                   /* PATH: workers write to it; added to reader->directories if the file sets it */
     bool opened;                    /* PATH, TEMPLATE: workers read it while they run, so their sandbox permits its directory */

@@ -10,8 +10,12 @@
 
 static int directive_help(const struct directive *directive, struct buffer *out)
 {
-    int error = buffer_printf(out, "%s\n  %s\n\n  where     ", directive->name, directive->help);
+    int error = buffer_printf(out, "%s\n  %s\n", directive->name, directive->help);
 
+    if (error == 0 && directive->deprecated)
+        error = buffer_printf(out, "  Deprecated: %s.\n", directive->deprecated);
+    if (error == 0)
+        error = buffer_append(out, STR("\n  where     "));
     if (error == 0)
         error = scopes_print(directive->scopes, out);
     if (error == 0)

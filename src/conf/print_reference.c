@@ -104,7 +104,11 @@ static int reference_entry(const struct conf_schema *schema, const struct direct
     if (error == 0)
         error = heading_print(schema, directive->name, directive->scopes, out);
     if (error == 0)
-        error = buffer_printf(out, "\n\n%s\n\nWhere: ", directive->help);
+        error = buffer_printf(out, "\n\n%s", directive->help);
+    if (error == 0 && directive->deprecated)
+        error = buffer_printf(out, "\n\nDeprecated: %s.", directive->deprecated);
+    if (error == 0)
+        error = buffer_append(out, STR("\n\nWhere: "));
     if (error == 0)
         error = scopes_print(directive->scopes, out);
     if (error == 0)

@@ -196,6 +196,10 @@ static void print_directive(struct json *json, const struct directive *directive
     json_key(json, directive->name);
     json_open(json);
     json_pair(json, "description", directive->help);
+    if (directive->deprecated) {
+        json_pair_raw(json, "deprecated", "true");
+        json_pair(json, "deprecationMessage", directive->deprecated);
+    }
     if (directive->default_value)
         json_pair(json, "default", directive->default_value);
     print_type(json, directive);

@@ -1,5 +1,6 @@
 """HUP: a new configuration takes effect, an invalid one changes nothing, and no request fails."""
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -133,6 +134,17 @@ def test_invalid_configuration_changes_nothing(start_server, fault, tmp_path):
     server.write(server.block('third'))
     server.reload()
     assert server.responds_with('third')
+
+
+def test_warnings_are_printed_at_the_start_and_logged_at_a_reload(start_server, loop):
+    server = start_server(events={'use': loop, 'multi_accept': 'off'})
+    warning = '"multi_accept: off" has no effect'
+    assert server_kit.read_text(server.output_path).count(warning) == 1
+    server.write(server.block('second'))
+    line, = (line for line in server.reload().splitlines() if warning in line)
+    assert re.search(r'\[warn\].* \S*sluice\.yaml:\d+:\d+: warning: ', line), line
+    server.write(server.block('third'), events={'use': loop})
+    assert warning not in server.reload()
 
 
 def test_failed_worker_start_keeps_the_old_generation(start_server, tmp_path):

@@ -27,6 +27,7 @@ struct sample_site {
     uint64_t max_headers;
     bool sendfile;
     bool internal;
+    uint64_t idle_ms;               /* deprecated */
     int symlinks;
     struct str default_type;
     struct conf_templates try;
@@ -36,6 +37,7 @@ struct sample_site {
     struct {
         uint64_t rate;
         bool strict;
+        uint64_t burst;             /* deprecated */
     } own;                          /* never inherited */
     unsigned checks;
 };

@@ -129,6 +129,10 @@ static const struct {
     {"server", 0,
      "server\n  A server: one mapping, or a list of them.\n\n  where     http\n"
      "  example   server: [{listen: 8080, server_name: a.test, root: www}]\n"},
+    {"idle_time", 0,
+     "idle_time\n  A deprecated duration.\n  Deprecated: use keepalive_timeout; version 2.0 rejects idle_time.\n\n"
+     "  where     http, server, location\n  value     a duration: 500ms, 30s, 1h30m\n  default   none\n"
+     "  inherits  inner scopes replace it\n  example   idle_time: ...\n"},
     {"lisen", -ENOENT, "no directive is named 'lisen'; did you mean listen?\n"},
     {"ssl", -ENOENT, "'ssl' is not supported by sluice: write it after the port: listen: 443 ssl\n"},
     {"header", -ENOENT,
@@ -157,7 +161,10 @@ START_TEST(reference_has_all_directives)
 
         for (size_t i = 0; directives[i].name; i++) {
             struct str title =
-                arena_printf(&arena, "\n### `%s`\n\n%s\n\nWhere: ", directives[i].name, directives[i].help);
+                arena_printf(&arena, "\n### `%s`\n\n%s\n\n%s%s%sWhere: ", directives[i].name, directives[i].help,
+                             directives[i].deprecated ? "Deprecated: " : "",
+                             directives[i].deprecated ? directives[i].deprecated : "",
+                             directives[i].deprecated ? ".\n\n" : "");
 
             ck_assert_msg(str_search(buffer_str(&out), title) > 0, "no %s", directives[i].name);
         }
@@ -236,14 +243,19 @@ START_TEST(schema_is_valid_yaml)
     struct buffer out = {0};
     const struct conf_node *root;
     const struct conf_node *http;
+    const struct conf_node *properties;
 
     ck_assert_int_eq(conf_print_json_schema(&sample_schema, &out), 0);
     root = conf_tree_parse(&arena, STR("schema"), buffer_str(&out), &errors);
     ck_assert_msg(root && !errors.failed, STR_FMT, STR_ARG(buffer_str(&out)));
     http = conf_map_get(conf_map_get(root, STR("definitions")), STR("http"));
-    ck_assert_ptr_nonnull(conf_map_get(conf_map_get(http, STR("properties")), STR("sendfile")));
-    ck_assert_ptr_nonnull(conf_map_get(conf_map_get(http, STR("properties")), STR("server")));
-    ck_assert_ptr_null(conf_map_get(conf_map_get(http, STR("properties")), STR("location")));
+    properties = conf_map_get(http, STR("properties"));
+    ck_assert_ptr_nonnull(conf_map_get(properties, STR("sendfile")));
+    ck_assert_ptr_null(conf_map_get(conf_map_get(properties, STR("sendfile")), STR("deprecated")));
+    ck_assert_ptr_nonnull(conf_map_get(conf_map_get(properties, STR("idle_time")), STR("deprecated")));
+    ck_assert_ptr_nonnull(conf_map_get(conf_map_get(properties, STR("idle_time")), STR("deprecationMessage")));
+    ck_assert_ptr_nonnull(conf_map_get(properties, STR("server")));
+    ck_assert_ptr_null(conf_map_get(properties, STR("location")));
     ck_assert_ptr_null(conf_map_get(conf_map_get(root, STR("definitions")), STR("stream")));
     buffer_finish(&out);
 }

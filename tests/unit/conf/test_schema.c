@@ -318,6 +318,20 @@ START_TEST(environment_variables_are_expanded_in_values)
 }
 END_TEST
 
+START_TEST(deprecated_directives_are_read_with_a_warning)
+{
+    static const char text[] = "http: {idle_time: 3s, own_limits: {burst: 4}}\n";
+    struct conf_node *root = conf_tree_parse(&arena, STR("t.yaml"), str_from(text), &errors);
+
+    ck_assert_ptr_nonnull(root);
+    sample_walk(&reader, root, &values);
+    ck_assert(!errors.failed);
+    ck_assert_uint_eq(errors.count, 2);
+    ck_assert_uint_eq(site_of(values.http)->idle_ms, 3000);
+    ck_assert_uint_eq(site_of(values.http)->own.burst, 4);
+}
+END_TEST
+
 START_TEST(x_keys_are_ignored)
 {
     read_good("x-anything: {no: [such, thing]}\nhttp:\n  x-more: 1\n  server: {x-y: z}\n");
@@ -389,6 +403,7 @@ int main(void)
     tcase_add_loop_test(tests, words_are_parsed, 0, COUNT(words));
     tcase_add_test(tests, relative_paths_begin_at_the_prefix);
     tcase_add_test(tests, environment_variables_are_expanded_in_values);
+    tcase_add_test(tests, deprecated_directives_are_read_with_a_warning);
     tcase_add_test(tests, x_keys_are_ignored);
     tcase_add_test(tests, reading_fails_with_too_little_memory);
     suite_add_tcase(suite, tests);
