@@ -240,10 +240,17 @@ static bool is_check_in_progress(const struct upstream_peer *peer)
     return false;
 }
 
-/* The period of the leadership, long enough that a worker that is busy for a short time does not lose it. */
-static uint64_t leadership_ms(uint64_t interval_ms)
+/*
+ * The leader of the checks of all groups extends the leadership at the shortest of their intervals. Its period is long
+ * enough that a worker that is busy for a short time does not lose it.
+ */
+static bool is_leader(struct upstream_pool *pool)
 {
-    return 3 * interval_ms > LIMIT_CHECK_LEAD_MS ? 3 * interval_ms : LIMIT_CHECK_LEAD_MS;
+    uint64_t period_ms = 3 * pool->check_interval_ms;
+
+    return !pool->zone ||
+           upstream_zone_acquire_leadership(pool->zone, pool->worker, pool->loop->clock.monotonic_ms,
+                                            period_ms > LIMIT_CHECK_LEAD_MS ? period_ms : LIMIT_CHECK_LEAD_MS);
 }
 
 /* Sets the TLS context of a check. The certificate is not verified: checks examine availability, not identity. */
@@ -289,13 +296,11 @@ static void check_timer_done(struct op *op, int result)
 {
     struct upstream_group *group = container_of(op, struct upstream_group, check);
     struct upstream_pool *pool = group->pool;
-    uint64_t interval_ms = group->upstream->check->interval_ms;
-    uint64_t now = pool->loop->clock.monotonic_ms;
 
     if (pool->stopping || pool->retired || result < 0)
         return;
-    loop_timer(pool->loop, op, now + interval_ms);
-    if (pool->zone && !upstream_zone_acquire_leadership(pool->zone, pool->worker, now, leadership_ms(interval_ms)))
+    loop_timer(pool->loop, op, pool->loop->clock.monotonic_ms + group->upstream->check->interval_ms);
+    if (!is_leader(pool))
         return;
     for (struct list *link = group->peers.next; link != &group->peers; link = link->next)
         start_probe(container_of(link, struct upstream_peer, link));
@@ -303,10 +308,16 @@ static void check_timer_done(struct op *op, int result)
 
 void upstream_checks_start(struct upstream_group *group)
 {
+    struct upstream_pool *pool = group->pool;
+    const struct upstream_check *check = group->upstream->check;
+
     list_init(&group->probes);
     group->check.done = check_timer_done;
-    if (group->upstream->check)
-        loop_timer(group->pool->loop, &group->check, group->pool->loop->clock.monotonic_ms);
+    if (!check)
+        return;
+    if (pool->check_interval_ms == 0 || check->interval_ms < pool->check_interval_ms)
+        pool->check_interval_ms = check->interval_ms;
+    loop_timer(pool->loop, &group->check, pool->loop->clock.monotonic_ms);
 }
 
 void upstream_checks_stop(struct upstream_group *group)

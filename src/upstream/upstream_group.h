@@ -81,6 +81,7 @@ struct upstream_pool {
     struct upstream_target *targets;
     struct upstream_tls_context *tls_contexts;
     struct table targets_by_name;
+    uint64_t check_interval_ms;     /* the shortest interval of the groups' health checks; 0: none */
     struct list connections;        /* all but idle connections */
     struct list woken;
     struct op tick;                 /* processes `woken` */

@@ -212,14 +212,18 @@ void upstream_zone_count(struct upstream_zone *zone, unsigned worker, int index,
     claim_of(zone, worker, index)->active += (uint32_t)change;
 }
 
-/* One number holds the end of the leadership and the worker, so that both change atomically. */
+/*
+ * One number holds the end of the leadership and the worker, so that both change atomically. A later end than a leader
+ * sets is forged, and not believed.
+ */
 bool upstream_zone_acquire_leadership(struct upstream_zone *zone, unsigned worker, uint64_t now_ms,
                                       uint64_t leadership_ms)
 {
     uint64_t seen = shared_get(&zone->table->leader);
+    uint64_t end_ms = seen / LIMIT_WORKERS;
     bool is_leader = seen % LIMIT_WORKERS == worker && seen != 0;
 
-    if (!is_leader && seen / LIMIT_WORKERS > now_ms)
+    if (!is_leader && end_ms > now_ms && end_ms - now_ms <= leadership_ms)
         return false;
     return shared_change(&zone->table->leader, seen, (now_ms + leadership_ms) * LIMIT_WORKERS + worker);
 }

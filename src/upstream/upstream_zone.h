@@ -94,7 +94,8 @@ void upstream_zone_count(struct upstream_zone *zone, unsigned worker, int index,
 
 /*
  * Elects the worker that makes the health checks for all. If this worker is the leader or there is none, it becomes the
- * leader until `now_ms` + `leadership_ms`, and true is returned.
+ * leader until `now_ms` + `leadership_ms`, and true is returned. All workers pass the same `leadership_ms`: a leadership
+ * that ends later was not acquired, but written by a compromised worker, and another worker takes it.
  */
 bool upstream_zone_acquire_leadership(struct upstream_zone *zone, unsigned worker, uint64_t now_ms, uint64_t leadership_ms);
 /* Gives up the leadership if this worker has it. */

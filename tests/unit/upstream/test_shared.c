@@ -272,19 +272,6 @@ START_TEST(peer_slots_are_shared_and_released)
 }
 END_TEST
 
-START_TEST(one_worker_leads)
-{
-    zone = upstream_zone_create(WORKERS);
-    ck_assert(upstream_zone_acquire_leadership(zone, 0, 1000, 100));
-    ck_assert(!upstream_zone_acquire_leadership(zone, 1, 1050, 100));
-    ck_assert(upstream_zone_acquire_leadership(zone, 0, 1090, 100));
-    ck_assert(!upstream_zone_acquire_leadership(zone, 1, 1150, 100));
-    ck_assert(upstream_zone_acquire_leadership(zone, 1, 1190, 100)); /* the leader has died */
-    ck_assert(!upstream_zone_acquire_leadership(zone, 0, 1200, 100));
-    upstream_zone_destroy(zone);
-}
-END_TEST
-
 /* Claims, counts and releases the entries of a few peers. */
 static void use_zone(void)
 {
@@ -462,9 +449,9 @@ int main(void)
     const TTest *const tests[] = {
         worker_with_a_clock_behind, all_workers_see_failures, pause_doubles_after_failed_retries,
         max_conns_counts_all_workers, least_connections_counts_all_workers, connections_of_a_dead_worker_are_released,
-        peer_slots_are_shared_and_released, one_worker_leads, other_process_writes_meanwhile,
-        concurrent_requests_retry_one_by_one, recovered_server_starts_slowly, least_time_is_chosen,
-        complete_responses_are_in_the_histogram, route_selects_its_server, unused_targets_are_replaced,
+        peer_slots_are_shared_and_released, other_process_writes_meanwhile, concurrent_requests_retry_one_by_one,
+        recovered_server_starts_slowly, least_time_is_chosen, complete_responses_are_in_the_histogram,
+        route_selects_its_server, unused_targets_are_replaced,
     };
 
     return suite_run("shared", tests, COUNT(tests));
