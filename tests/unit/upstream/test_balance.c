@@ -9,6 +9,7 @@
 
 #define MAX_SERVERS 100
 #define KEYS 200 /* for each server */
+#define KEYS_OF_ALL 1000
 
 static struct loop loop;
 static struct log silent = {.level = LOG_EMERG};
@@ -322,47 +323,8 @@ static const struct upstream_peer *choose_for_number(unsigned number)
     return upstream_choose(group, &choice, &error);
 }
 
-/* One of `count` servers is down: the keys of the others stay. Its share is about that of the others. */
-static void check_share(unsigned count)
-{
-    static const struct upstream_peer *first[MAX_SERVERS * KEYS];
-    static char texts[MAX_SERVERS][24];
-    const char *addresses[MAX_SERVERS + 1] = {NULL};
-    unsigned moved = 0, of_removed = 0;
-
-    for (unsigned i = 0; i < count; i++) {
-        snprintf(texts[i], sizeof(texts[i]), "10.0.1.%u:80", i);
-        addresses[i] = texts[i];
-    }
-    open_group(BALANCE_HASH, addresses);
-    open_pool();
-    for (unsigned i = 0; i < count * KEYS; i++)
-        first[i] = choose_for_number(i);
-    (void)upstream_set_mode(peer_at(count / 2)->state, UPSTREAM_DRAINING, 0);
-    for (unsigned i = 0; i < count * KEYS; i++) {
-        moved += choose_for_number(i) != first[i];
-        of_removed += strcmp(first[i]->name, texts[count / 2]) == 0;
-    }
-    ck_assert_uint_eq(moved, of_removed);
-    ck_assert_uint_gt(moved, KEYS / 2);
-    ck_assert_uint_lt(moved, KEYS * 3 / 2);
-    (void)upstream_set_mode(peer_at(count / 2)->state, UPSTREAM_UP, 0); /* it joins again: the same keys return */
-    for (unsigned i = 0; i < count * KEYS; i++)
-        ck_assert_ptr_eq(choose_for_number(i), first[i]);
-    close_pool();
-}
-
-START_TEST(removed_server_moves_only_its_share_of_keys)
-{
-    static const unsigned counts[] = {3, 10, 33, 100};
-
-    for (size_t i = 0; i < COUNT(counts); i++)
-        check_share(counts[i]);
-}
-END_TEST
-
-/* Opens a pool of `count` servers, without that of the number `left_out`, and finds the number of each key's server. */
-static void choose_all(unsigned count, unsigned left_out, unsigned *numbers)
+/* Opens a pool of `count` servers, without that of the number `left_out`. */
+static void open_numbered(unsigned count, unsigned left_out)
 {
     static char texts[MAX_SERVERS][24];
     const char *addresses[MAX_SERVERS + 1] = {NULL};
@@ -375,6 +337,50 @@ static void choose_all(unsigned count, unsigned left_out, unsigned *numbers)
     }
     open_group(BALANCE_HASH, addresses);
     open_pool();
+}
+
+/* While the server does not take part, exactly its own keys are elsewhere; then they return. The number of its keys. */
+static unsigned keys_moved_without(unsigned removed, const struct upstream_peer *const *first, unsigned keys)
+{
+    const struct upstream_peer *server = peer_at(removed);
+    unsigned own = 0, wrong = 0;
+
+    (void)upstream_set_mode(server->state, UPSTREAM_DRAINING, 0);
+    for (unsigned i = 0; i < keys; i++) {
+        wrong += (choose_for_number(i) != first[i]) != (first[i] == server);
+        own += first[i] == server;
+    }
+    (void)upstream_set_mode(server->state, UPSTREAM_UP, 0);
+    for (unsigned i = 0; i < keys; i++)
+        wrong += first[i] == server && choose_for_number(i) != server;
+    ck_assert_uint_eq(wrong, 0);
+    return own;
+}
+
+/* Each key moves when one of the servers is removed: on average over the servers, 1/count of the keys. */
+START_TEST(removed_server_moves_only_its_share_of_keys)
+{
+    static const unsigned counts[] = {3, 4, 10, 33, 100};
+    static const struct upstream_peer *first[KEYS_OF_ALL];
+
+    for (size_t at = 0; at < COUNT(counts); at++) {
+        unsigned count = counts[at], moved = 0;
+
+        open_numbered(count, MAX_SERVERS);
+        for (unsigned i = 0; i < KEYS_OF_ALL; i++)
+            first[i] = choose_for_number(i);
+        for (unsigned removed = 0; removed < count; removed++)
+            moved += keys_moved_without(removed, first, KEYS_OF_ALL);
+        ck_assert_uint_eq(moved, KEYS_OF_ALL);
+        close_pool();
+    }
+}
+END_TEST
+
+/* Finds the number of each key's server among `count` servers without that of the number `left_out`. */
+static void choose_all(unsigned count, unsigned left_out, unsigned *numbers)
+{
+    open_numbered(count, left_out);
     for (unsigned i = 0; i < count * KEYS; i++)
         numbers[i] = (unsigned)atoi(choose_for_number(i)->name + sizeof("10.0.1.") - 1);
     close_pool();
