@@ -1,5 +1,6 @@
 """The cache with killed processes, a directory that is not writable, and several workers: it returns no incomplete response, and one
 request fills it for all workers."""
+import mmap
 import os
 import signal
 import threading
@@ -344,6 +345,10 @@ def test_hit_is_sent_by_sendfile(cache, upstream, secret, tls_transport):
     client.close()
     server.access_for('/after')         # there is one worker, so the log lines of all earlier requests have been written
     file, hit = server.access_for('/file.bin')[-1], server.access_for('/big')[-1]
-    for field in ('tls_path', 'tls_path_reason', 'bytes_zero_copy', 'body_bytes_sent'):
+    for field in ('tls_path', 'tls_path_reason', 'body_bytes_sent'):
         assert hit[field] == file[field], field
-    assert hit['tls_path'] == ({'user': 'user', 'ktls': 'ktls-sendfile'}[tls_transport] if secret else 'plain-sendfile')
+    # Of a mapping the last page is copied: the body of a file in the cache begins within a page.
+    copied = abs(int(hit['bytes_zero_copy']) - int(file['bytes_zero_copy']))
+    assert copied == 0 if http1.FILE_PATH == 'sendfile' else copied < mmap.PAGESIZE
+    secret_path = {'user': 'user', 'ktls': f'ktls-{http1.FILE_PATH}'}[tls_transport]
+    assert hit['tls_path'] == (secret_path if secret else f'plain-{http1.FILE_PATH}')

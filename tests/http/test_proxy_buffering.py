@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from kit import server as server_kit
+from kit import http1, server as server_kit
 from kit.lifetime import wait_for
 from kit.upstream import Upstream
 from proxy_site import OK, responds_with
@@ -360,7 +360,7 @@ def test_temporary_file_is_sent_by_sendfile(proxy, responding):
     assert slow.read().body == HUGE
     slow.close()
     row = proxy.server.access_for(f'/kept/huge-length?{proxy.transport}')[0]
-    assert row['tls_path'] == {'plain': 'plain-sendfile', 'user': 'user', 'ktls': 'ktls-sendfile'}[proxy.transport], row
+    assert row['tls_path'] == {'plain': f'plain-{http1.FILE_PATH}', 'user': 'user', 'ktls': f'ktls-{http1.FILE_PATH}'}[proxy.transport], row
     if proxy.transport != 'user':
         assert int(row['bytes_zero_copy']) > len(LARGE)
 

@@ -7,6 +7,7 @@ from . import tls13, tls_end
 
 
 PROTOCOL = os.environ.get('SLUICE_PROTOCOL', 'http1')
+FILE_PATH = 'sendfile' if PROTOCOL == 'http1' else 'mapped'  # the end of $tls_path for files; DATA frames are sent with mapped pages
 VERSION = 'HTTP/2.0' if PROTOCOL == 'http2' else 'HTTP/1.1'
 
 
