@@ -75,6 +75,7 @@ def test_rejected_requests_are_logged(served):
         time.sleep(0.05)
 
 
+@pytest.mark.http1('files without frame heads')
 def test_plain_sendfile_is_logged(launch, loop):
     served = launch(loop, 'plain')
     served.connect().get('/1048576.bin?plain')
@@ -82,6 +83,7 @@ def test_plain_sendfile_is_logged(launch, loop):
     assert row['tls_path'] == 'plain-sendfile' and row['bytes_zero_copy'] == str(1 << 20)
 
 
+@pytest.mark.http1('files without frame heads')
 @pytest.mark.parametrize('ranges, path, zero_copy', [
     ('0-24575', 'plain-sendfile', 24576), ('0-24574', 'plain', 0),
     (','.join(f'{at}-{at + 16383}' for at in range(0, 1 << 20, 65536)), 'plain', 0),

@@ -60,7 +60,7 @@ def test_span_of_a_proxied_request(start, collector, upstream):
     port = span.attributes.pop('network.peer.port')
     assert 0 < port < 65536 and span.attributes == {
         'http.request.method': 'GET', 'url.path': '/a%20b', 'url.query': 'x=1', 'url.scheme': 'http', 'http.route': '/',
-        'http.response.status_code': 200, 'network.protocol.version': '1.1', 'user_agent.original': 'test',
+        'http.response.status_code': 200, 'network.protocol.version': {'http1': '1.1', 'http2': '2'}[http1.PROTOCOL], 'user_agent.original': 'test',
         'server.address': 'localhost', 'server.port': site.port, 'client.address': '127.0.0.1', 'network.peer.address': '127.0.0.1'}
     assert collector.resources == [{'service.name': 'shop', 'deployment.environment.name': 'test'}]
     path, fields = collector.requests[0]

@@ -7,7 +7,7 @@ import subprocess
 import brotli
 import pytest
 import zstandard
-from kit import server as server_kit, site as site_kit
+from kit import http1, server as server_kit, site as site_kit
 
 CSS = b''.join(b'.rule%d { color: #%06x; margin: %dpx }\n' % (i, i * 7919 % (1 << 24), i % 97) for i in range(40000))
 ENCODE = {'br': lambda plain: brotli.compress(plain, quality=5), 'zstd': zstandard.ZstdCompressor(level=3).compress, 'gzip': gzip.compress}
@@ -140,5 +140,5 @@ def test_encoded_file_is_sent_by_sendfile(served, client, folder):
     fetch(client, f'/large.css?{served.transport}', 'gzip')
     row = served.server.access_for(f'/large.css?{served.transport}')[-1]
     assert row['body_bytes_sent'] == str(size)
-    expected = {'plain': 'plain-sendfile', 'ktls': 'ktls-sendfile', 'user': 'user'}[served.transport]
+    expected = {'plain': f'plain-{http1.FILE_PATH}', 'ktls': f'ktls-{http1.FILE_PATH}', 'user': 'user'}[served.transport]
     assert row['tls_path'] == expected
