@@ -51,6 +51,7 @@ class Pair:
 
 
 @pytest.mark.skipif(not nginx_kit.NGINX, reason='nginx is not installed')
+@pytest.mark.http1('the configuration of nginx has no HTTP/2')
 def test_conditions_are_those_of_nginx(tmp_path, loop):
     pair = Pair(tmp_path, """
         log_format line '$status $args';
@@ -171,6 +172,7 @@ def make_receiver(request, tmp_path):
 
 
 @pytest.mark.skipif(not nginx_kit.NGINX, reason='nginx is not installed')
+@pytest.mark.http1('the configuration of nginx has no HTTP/2')
 def test_datagrams_are_those_of_nginx(tmp_path, loop, make_receiver):
     """The datagrams of the access log are equal byte for byte, those of the error log except for its text."""
     access = {name: make_receiver() for name in ('nginx', 'sluice')}
