@@ -8,6 +8,7 @@
 #include "server/module.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 enum { FIELD_CACHE, FIELD_KEY, FIELD_PREFIX, FIELD_ALL };
@@ -82,6 +83,20 @@ int control_no_such_cache(struct control_call *call, struct str name)
                         STR_ARG(str_slice(name, 0, 64)), STR_ARG(names));
 }
 
+/* `complete`: false if entries of the prefix may be left. */
+static void log_purge(struct control_call *call, uint64_t removed, bool complete)
+{
+    const struct control_value *key = &call->values[FIELD_KEY];
+    const struct control_value *prefix = &call->values[FIELD_PREFIX];
+    const char *scope = key->given ? "the key \"" : prefix->given ? "the prefix \"" : "all keys";
+    struct str text = key->given ? key->text : str_or_empty(prefix->text);
+
+    log_write(call->worker->log, LOG_NOTICE,
+              "control: cache \"" STR_FMT "\": purged %s" STR_FMT "%s, entries removed%s: %" PRIu64,
+              STR_ARG(call->values[FIELD_CACHE].text), scope, STR_ARG(str_slice(text, 0, 512)),
+              str_empty(text) ? "" : "\"", complete ? "" : " before it ended early", removed);
+}
+
 static void prefix_purge_ended(struct cache_prefix_purge *purge, int result)
 {
     struct caches_task *task = container_of(purge, struct caches_task, purge);
@@ -90,6 +105,7 @@ static void prefix_purge_ended(struct cache_prefix_purge *purge, int result)
                              : control_fail(call, 503, "the purge ended early, after %llu entries (%d: %s); repeat it",
                                             (unsigned long long)purge->removed, -result, strerror(-result));
 
+    log_purge(call, purge->removed, result == 0);
     free(task);
     control_finish(call, status);
 }
@@ -99,6 +115,7 @@ static void prefix_purge_cancelled(struct control_call *call)
     struct caches_task *task = call->task;
 
     cache_purge_cancel(&task->purge);
+    log_purge(call, task->purge.removed, false);
     free(task);
 }
 
@@ -132,6 +149,7 @@ int control_caches_purge(struct control_call *call)
     const struct control_value *prefix = &call->values[FIELD_PREFIX];
     bool all = call->values[FIELD_ALL].number != 0;
     const struct cache_conf *conf = caches_find(&call->worker->configuration->caches, name->text);
+    unsigned removed;
 
     if (key->given + prefix->given + all != 1)
         return control_fail(call, 400, "%s takes one of \"key\", \"prefix\" and \"all\": true", call->resource->path);
@@ -139,5 +157,7 @@ int control_caches_purge(struct control_call *call)
         return control_no_such_cache(call, name->text);
     if (!key->given)
         return purge_prefix(call, conf, all ? STR("") : prefix->text);
-    return report_purged(call, conf->name, cache_purge_key(worker_cache(call->worker, conf), key->text));
+    removed = cache_purge_key(worker_cache(call->worker, conf), key->text);
+    log_purge(call, removed, true);
+    return report_purged(call, conf->name, removed);
 }

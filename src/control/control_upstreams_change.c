@@ -81,8 +81,8 @@ static void change_state(struct control_call *call, struct upstream_shared *peer
     struct upstream_names names = upstream_read_names(peer);
 
     if (before != mode)
-        log_write(call->worker->log, LOG_NOTICE, "upstream server %s of \"%s\" is %s, before: %s", names.server,
-                  names.group, upstream_mode_names[mode], upstream_mode_names[before]);
+        log_write(call->worker->log, LOG_NOTICE, "control: upstream server %s of \"%s\" is %s, before: %s",
+                  names.server, names.group, upstream_mode_names[mode], upstream_mode_names[before]);
 }
 
 static void change_weight(struct control_call *call, struct upstream_shared *peer)
@@ -93,7 +93,7 @@ static void change_weight(struct control_call *call, struct upstream_shared *pee
 
     if (before != weight)
         log_write(call->worker->log, LOG_NOTICE,
-                  "upstream server %s of \"%s\" has the weight %" PRIu64 ", before: %" PRIu64, names.server,
+                  "control: upstream server %s of \"%s\" has the weight %" PRIu64 ", before: %" PRIu64, names.server,
                   names.group, weight, before);
 }
 

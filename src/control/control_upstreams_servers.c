@@ -223,7 +223,7 @@ int control_upstreams_add(struct control_call *call)
     if (error < 0)
         return refuse_change(call, &change, error);
     log_write(call->worker->log, LOG_NOTICE,
-              "upstream server " STR_FMT " was added to \"" STR_FMT "\" with the weight %" PRIu64 "%s",
+              "control: upstream server " STR_FMT " was added to \"" STR_FMT "\" with the weight %" PRIu64 "%s",
               STR_ARG(change.name), STR_ARG(call->values[UPSTREAM].text), change.server.weight,
               change.server.backup ? ", as a backup" : "");
     find_entries(call, change.name, entries);
@@ -243,7 +243,7 @@ int control_upstreams_remove(struct control_call *call)
     error = upstream_group_remove_server(change.group, change.name);
     if (error < 0)
         return refuse_change(call, &change, error);
-    log_write(call->worker->log, LOG_NOTICE, "upstream server " STR_FMT " was removed from \"" STR_FMT "\"",
+    log_write(call->worker->log, LOG_NOTICE, "control: upstream server " STR_FMT " was removed from \"" STR_FMT "\"",
               STR_ARG(change.name), STR_ARG(call->values[UPSTREAM].text));
     return report_entries(call, entries, true);
 }

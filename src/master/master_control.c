@@ -13,7 +13,7 @@ static void change_log_level(struct master *master, enum log_level level)
     if (level > before)
         log->level = level;
     if (level != before)
-        log_write(log, LOG_NOTICE, "the error log has the level %s, before: %s", log_level_name(level),
+        log_write(log, LOG_NOTICE, "control: the error log has the level %s, before: %s", log_level_name(level),
                   log_level_name(before));
     log->level = level;
     for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {

@@ -76,5 +76,5 @@ void master_tickets_check(struct master *master)
 void master_tickets_rotate(struct master *master)
 {
     if (rotate_ticket_key(master) == 0)
-        log_write(&master->error_log.log, LOG_NOTICE, "session tickets are encrypted with a new key, on request");
+        log_write(&master->error_log.log, LOG_NOTICE, "control: session tickets are encrypted with a new key");
 }

@@ -199,7 +199,7 @@ static bool close_connection(struct worker *worker, uint64_t number)
     if (!wire)
         return false;
     log_write_fields(worker->log, LOG_NOTICE, &(struct log_fields){.connection = number},
-                     "the connection is closed by the control socket");
+                     "control: the connection is closed");
     wire_close(wire, WIRE_CLOSE_BROKEN); /* a FIN would mark the end of some responses */
     return true;
 }

@@ -195,8 +195,8 @@ def test_close(listed):
             assert f'there is no connection {row["id"]}; GET /v1/connections lists them' in listed.refused('connections', 'close', str(row['id']))
             assert listed.row(other)['id'] == kept['id']
             assert sum(map(len, iter(lambda: other.recv(65536), b''))) > BIG
-    assert listed.server.errors().count('the connection is closed by the control socket') == 1
-    wait_for(lambda: f'*{row["id"]} the connection is closed by the control socket' in listed.server.errors(), 'a log line')
+    assert listed.server.errors().count('control: the connection is closed') == 1
+    wait_for(lambda: f'*{row["id"]} control: the connection is closed' in listed.server.errors(), 'a log line')
 
 
 def test_close_of_each_state(listed):

@@ -55,11 +55,11 @@ def test_all_processes(controlled, tmp_path):
         assert not debugging(controlled)
         change(controlled, 'debug')
         wait_for(lambda: debugging(controlled) == set(controlled.server.workers()), 'lines of level debug of each worker')
-        assert re.search(rf'\[notice\] {controlled.server.process.pid}#0: the error log has the level debug, before: info', controlled.server.errors())
+        assert re.search(rf'\[notice\] {controlled.server.process.pid}#0: control: the error log has the level debug, before: info', controlled.server.errors())
         change(controlled, 'error')
         becomes_quiet(controlled, clients)
         assert level_of(controlled) == ('error', 'info')
-    assert 'the error log has the level error, before: debug' in controlled.server.errors()
+    assert 'control: the error log has the level error, before: debug' in controlled.server.errors()
     assert 'signal USR1' not in reopen(controlled, tmp_path / 'old')
     change(controlled, 'notice')
     assert 'signal USR1: reopening the logs' in reopen(controlled, tmp_path / 'older'), 'the master, too'

@@ -111,7 +111,7 @@ def test_tickets(controlled, tmp_path, version):
     assert resumes(controlled, version, new)
     assert len({first, second, third}) == 3
     log = controlled.server.errors()
-    assert len(re.findall(rf'\[notice\] {controlled.server.process.pid}#0: session tickets are encrypted with a new key, on request', log)) == 2
+    assert len(re.findall(rf'\[notice\] {controlled.server.process.pid}#0: control: session tickets are encrypted with a new key', log)) == 2
 
 
 def test_replaced_worker_and_reload(controlled, tmp_path):
@@ -156,7 +156,7 @@ def test_concurrent_rotations(controlled):
         one.join()
     assert len(ran) == 8 and all(len(names) == 2 for names in ran)
     assert keys(controlled) in ran
-    assert controlled.server.errors().count('session tickets are encrypted with a new key, on request') == 8
+    assert controlled.server.errors().count('control: session tickets are encrypted with a new key') == 8
 
 
 def test_stream(controlled):
@@ -208,7 +208,7 @@ def test_servers_without_tickets(controlled):
     tls_server(controlled)['listen'] = [f'127.0.0.1:{controlled.port}']
     changed(controlled)
     assert text in controlled.refused('ticket-keys', 'rotate') and keys(controlled) == []
-    assert 'on request' not in controlled.server.errors()
+    assert 'control: session tickets' not in controlled.server.errors()
 
 
 def test_wrong_words(controlled):

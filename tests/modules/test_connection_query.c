@@ -237,7 +237,7 @@ START_TEST(one_connection_is_closed)
     ck_assert_int_ne(errno, EAGAIN);
     ck_assert_int_eq(recv(other, &byte, 1, 0), -1);
     ck_assert_int_eq(errno, EAGAIN);
-    ck_assert(loopback_logged(&server, "the connection is closed by the control socket"));
+    ck_assert(loopback_logged(&server, "control: the connection is closed"));
     query(0, 10, &got);
     ck_assert_uint_eq(got.connections, 1);
     close(closed);

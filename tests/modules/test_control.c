@@ -102,7 +102,7 @@ START_TEST(upstream_servers_are_changed)
           "  {\"upstream\": \"app\", \"server\": \"[::1]:2\", \"state\": \"draining\", \"weight\": 1, ");
     ck_assert_uint_eq(peer->mode, UPSTREAM_DRAINING);
     ck_assert(loopback_logged(&server, "[notice]"));
-    ck_assert(loopback_logged(&server, "upstream server [::1]:2 of \"app\" is draining, before: up\n"));
+    ck_assert(loopback_logged(&server, "control: upstream server [::1]:2 of \"app\" is draining, before: up\n"));
     patch("/v1/upstreams?format=table",
           "{\"upstream\":\"app\",\"server\":\"[::1]:2\",\"weight\":65535,\"state\":\"up\"}", 200,
           "\napp\t[::1]:2\tup\t65535\t0\t");
@@ -262,10 +262,13 @@ START_TEST(caches_are_listed_and_purged)
         loopback_turn(&server, 5);
     expect_post("/v1/caches/purge", "{\"cache\": \"one\", \"key\": \"/a\"}", 200,
                 "{\"purged\": [\n  {\"cache\": \"one\", \"removed\": 0}\n]}\n");
+    ck_assert(loopback_logged(&server, "control: cache \"one\": purged the key \"/a\", entries removed: 0\n"));
     expect_post("/v1/caches/purge", "{\"cache\": \"one\", \"prefix\": \"/\"}", 200,
                 "{\"purged\": [\n  {\"cache\": \"one\", \"removed\": 0}\n]}\n");
+    ck_assert(loopback_logged(&server, "control: cache \"one\": purged the prefix \"/\", entries removed: 0\n"));
     expect_post("/v1/caches/purge", "{\"cache\": \"one\", \"all\": true}", 200,
                 "{\"purged\": [\n  {\"cache\": \"one\", \"removed\": 0}\n]}\n");
+    ck_assert(loopback_logged(&server, "control: cache \"one\": purged all keys, entries removed: 0\n"));
     expect_post("/v1/caches/purge", "{\"cache\": \"two\", \"key\": \"/a\"}", 404,
                 "{\"error\": \"there is no cache \\\"two\\\"; the caches are: one\"}\n");
     loopback_close(&server);

@@ -66,7 +66,7 @@ START_TEST(servers_are_added_and_removed)
          "{\"upstreams\": [\n"
          "  {\"upstream\": \"app\", \"server\": \"10.0.0.1:80\", \"state\": \"up\", \"weight\": 1, ");
     ck_assert(loopback_logged(&server, "[notice]"));
-    ck_assert(loopback_logged(&server, "upstream server 10.0.0.1:80 was added to \"app\" with the weight 1\n"));
+    ck_assert(loopback_logged(&server, "control: upstream server 10.0.0.1:80 was added to \"app\" with the weight 1\n"));
     post("add",
          "{\"upstream\":\"app\",\"server\":\"[::1]:7\",\"weight\":3,\"max_conns\":4,\"max_fails\":5,"
          "\"fail_timeout\":\"1m\",\"backup\":true}",
@@ -82,7 +82,7 @@ START_TEST(servers_are_added_and_removed)
     post("add", "{\"upstream\": \"app\", \"server\": \"unix:/run/a.sock\"}", 200, "\"server\": \"unix:/run/a.sock\"");
     post("remove", "{\"upstream\": \"app\", \"server\": \"10.0.0.1\"}", 200,
          "{\"upstreams\": [\n  {\"upstream\": \"app\", \"server\": \"10.0.0.1:80\", \"state\": \"removed\", ");
-    ck_assert(loopback_logged(&server, "upstream server 10.0.0.1:80 was removed from \"app\"\n"));
+    ck_assert(loopback_logged(&server, "control: upstream server 10.0.0.1:80 was removed from \"app\"\n"));
     ck_assert_ptr_null(find_server("10.0.0.1:80"));
     ck_assert_ptr_nonnull(find_server("127.0.0.1:1"));
     close_server();

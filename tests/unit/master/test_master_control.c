@@ -71,9 +71,10 @@ START_TEST(level_changes_everywhere)
     list_push(&made->master.generations, &ending.link);
     request_level(made, LOG_DEBUG);
     ck_assert_int_eq(ending.log_level, LOG_DEBUG);
-    ck_assert(strstr(made->log, "[notice]") && strstr(made->log, "the error log has the level debug, before: info\n"));
+    ck_assert(strstr(made->log, "[notice]") &&
+              strstr(made->log, "control: the error log has the level debug, before: info\n"));
     request_level(made, LOG_EMERG);
-    ck_assert(strstr(made->log, "the error log has the level emerg, before: debug\n"));
+    ck_assert(strstr(made->log, "control: the error log has the level emerg, before: debug\n"));
     ck_assert_uint_eq(count_text(made->log, "\n"), 2);
     ck_assert_uint_eq(made->child.requests, 2);
     list_remove(&ending.link);
@@ -108,7 +109,7 @@ START_TEST(ticket_key_is_replaced)
     ck_assert_mem_ne(current.name, before.name, sizeof(before.name));
     ck_assert_uint_eq(made->master.tickets_generated_ms, made->master.clock.monotonic_ms);
     ck_assert_ptr_nonnull(strstr(made->log, "[notice]"));
-    ck_assert_ptr_nonnull(strstr(made->log, "session tickets are encrypted with a new key, on request\n"));
+    ck_assert_ptr_nonnull(strstr(made->log, "control: session tickets are encrypted with a new key\n"));
     end_worker(made);
 }
 END_TEST
