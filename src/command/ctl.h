@@ -7,7 +7,7 @@
 
 #include "base/buffer.h"
 
-enum { CTL_ARGUMENTS = 3, CTL_OPTIONS = 5 };
+enum { CTL_ARGUMENTS = 3, CTL_OPTIONS = 7 };
 
 /* A word after the command: a member of the request's JSON object; of a GET, a parameter of its query. */
 struct ctl_argument {

@@ -22,7 +22,7 @@ const struct ctl_verb ctl_verbs[] = {
     {"upstreams", "add", "POST", "/v1/upstreams/add", NULL, {{"upstream"}, {"server"}},
      "add a server to a group with a zone",
      .options = {{"weight", true}, {"max_conns", true}, {"max_fails", true}, {"fail_timeout", .value = "TIME"},
-                 {"backup", .word = true}}},
+                 {"slow_start", .value = "TIME"}, {"backup", .word = true}, {"down", .word = true}}},
     {"upstreams", "remove", "POST", "/v1/upstreams/remove", NULL, {{"upstream"}, {"server"}},
      "remove one; its running requests are completed"},
     {.noun = "caches", .help = "the caches: entries, bytes, limit"},

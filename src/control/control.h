@@ -9,7 +9,7 @@
 #include "http/exchange.h"
 #include "server/worker_request.h"
 
-enum { CONTROL_FIELDS_MAX = 8 };
+enum { CONTROL_FIELDS_MAX = 10 };
 
 enum control_type { CONTROL_TEXT, CONTROL_NUMBER, CONTROL_SWITCH, CONTROL_CHOICE };
 

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-enum { UPSTREAM, SERVER, WEIGHT, MAX_CONNS, MAX_FAILS, FAIL_TIMEOUT, BACKUP };
+enum { UPSTREAM, SERVER, WEIGHT, MAX_CONNS, MAX_FAILS, FAIL_TIMEOUT, SLOW_START, BACKUP, DOWN };
 
 const struct control_field control_upstreams_add_fields[] = {
     [UPSTREAM] = {.name = "upstream", .type = CONTROL_TEXT, .required = true},
@@ -20,7 +20,9 @@ const struct control_field control_upstreams_add_fields[] = {
     [MAX_CONNS] = {.name = "max_conns", .type = CONTROL_NUMBER, .high = LIMIT_UPSTREAM_CHANGE_VALUE},
     [MAX_FAILS] = {.name = "max_fails", .type = CONTROL_NUMBER, .high = LIMIT_UPSTREAM_CHANGE_VALUE},
     [FAIL_TIMEOUT] = {.name = "fail_timeout", .type = CONTROL_TEXT},
+    [SLOW_START] = {.name = "slow_start", .type = CONTROL_TEXT},
     [BACKUP] = {.name = "backup", .type = CONTROL_SWITCH},
+    [DOWN] = {.name = "down", .type = CONTROL_SWITCH},
     {0},
 };
 
@@ -105,7 +107,8 @@ static int read_address(struct control_call *call, struct change *change)
                             "unix:/path", STR_ARG(shown(text)));
     if (!str_empty(change->server.host))
         return control_fail(call, 400, "\"" STR_FMT "\" is a name; only addresses and unix: paths are added and "
-                            "removed at run time: names belong into the configuration", STR_ARG(shown(text)));
+                            "removed at run time: change the servers of the upstream in the configuration, and "
+                            "reload", STR_ARG(shown(text)));
     change->name = listen_address_format(&change->server.address, change->text, sizeof(change->text));
     return 200;
 }
@@ -119,15 +122,25 @@ static int begin_change(struct control_call *call, struct change *change)
     return status == 200 ? find_group(call, change) : status;
 }
 
+/* *out_ms does not change if the field is absent. 200 or the result of control_fail. */
+static int read_time(struct control_call *call, unsigned field, uint64_t *out_ms)
+{
+    uint64_t ms;
+
+    if (!call->values[field].given)
+        return 200;
+    if (conf_parse_duration(call->values[field].text, &ms) < 0 || ms > LIMIT_UPSTREAM_CHANGE_VALUE)
+        return control_fail(call, 400, "the field \"%s\" is a time: 500ms, 30s or 5m",
+                            control_upstreams_add_fields[field].name);
+    *out_ms = ms;
+    return 200;
+}
+
 static int read_parameters(struct control_call *call, struct upstream_server *server)
 {
     const struct control_value *values = call->values;
-    uint64_t timeout_ms = server->fail_timeout_ms;
+    int status = read_time(call, FAIL_TIMEOUT, &server->fail_timeout_ms);
 
-    if (values[FAIL_TIMEOUT].given && (conf_parse_duration(values[FAIL_TIMEOUT].text, &timeout_ms) < 0 ||
-                                       timeout_ms > LIMIT_UPSTREAM_CHANGE_VALUE))
-        return control_fail(call, 400, "the field \"fail_timeout\" is a time: 500ms, 30s or 5m");
-    server->fail_timeout_ms = timeout_ms;
     if (values[WEIGHT].given)
         server->weight = values[WEIGHT].number;
     if (values[MAX_CONNS].given)
@@ -135,7 +148,8 @@ static int read_parameters(struct control_call *call, struct upstream_server *se
     if (values[MAX_FAILS].given)
         server->max_fails = values[MAX_FAILS].number;
     server->backup = values[BACKUP].number;
-    return 200;
+    server->down = values[DOWN].number;
+    return status == 200 ? read_time(call, SLOW_START, &server->slow_start_ms) : status;
 }
 
 static int check_port(struct control_call *call, const struct change *change)
@@ -223,9 +237,9 @@ int control_upstreams_add(struct control_call *call)
     if (error < 0)
         return refuse_change(call, &change, error);
     log_write(call->worker->log, LOG_NOTICE,
-              "control: upstream server " STR_FMT " was added to \"" STR_FMT "\" with the weight %" PRIu64 "%s",
+              "control: upstream server " STR_FMT " was added to \"" STR_FMT "\" with the weight %" PRIu64 "%s%s",
               STR_ARG(change.name), STR_ARG(call->values[UPSTREAM].text), change.server.weight,
-              change.server.backup ? ", as a backup" : "");
+              change.server.backup ? ", as a backup" : "", change.server.down ? ", down" : "");
     find_entries(call, change.name, entries);
     return report_entries(call, entries, false);
 }

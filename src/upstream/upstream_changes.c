@@ -69,7 +69,17 @@ static bool is_valid(const struct upstream_change *change)
 {
     return change->name[0] && memchr(change->name, '\0', sizeof(change->name)) && change->weight >= 1 &&
            change->weight <= LIMIT_UPSTREAM_WEIGHT && change->max_conns <= LIMIT_UPSTREAM_CHANGE_VALUE &&
-           change->max_fails <= LIMIT_UPSTREAM_CHANGE_VALUE && change->fail_timeout_ms <= LIMIT_UPSTREAM_CHANGE_VALUE;
+           change->max_fails <= LIMIT_UPSTREAM_CHANGE_VALUE && change->fail_timeout_ms <= LIMIT_UPSTREAM_CHANGE_VALUE &&
+           change->slow_start_ms <= LIMIT_UPSTREAM_CHANGE_VALUE;
+}
+
+/* A compromised process may have written another value than 0 and 1, which is not a bool. */
+static bool read_switch(const bool *from)
+{
+    unsigned char value;
+
+    memcpy(&value, from, 1);
+    return value != 0;
 }
 
 /* The values are validated after they were copied: a compromised process can change them at any time. */
@@ -77,11 +87,9 @@ bool upstream_changes_read(const struct upstream_changes *changes, unsigned inde
 {
     const struct row *row = &changes->rows[index];
     uint64_t kind = __atomic_load_n(&row->kind, __ATOMIC_ACQUIRE);
-    unsigned char backup;
 
     if (kind != CHANGE_ADDED && kind != CHANGE_REMOVED)
         return false;
-    memcpy(&backup, &row->change.backup, 1); /* another value than 0 and 1 is not a bool */
     *out = (struct upstream_change){.kind = (enum upstream_change_kind)kind,
                                     .serial = row->change.serial,
                                     .group = row->change.group,
@@ -89,7 +97,9 @@ bool upstream_changes_read(const struct upstream_changes *changes, unsigned inde
                                     .max_conns = row->change.max_conns,
                                     .max_fails = row->change.max_fails,
                                     .fail_timeout_ms = row->change.fail_timeout_ms,
-                                    .backup = backup != 0};
+                                    .slow_start_ms = row->change.slow_start_ms,
+                                    .backup = read_switch(&row->change.backup),
+                                    .down = read_switch(&row->change.down)};
     memcpy(out->name, row->change.name, sizeof(out->name));
     return is_valid(out);
 }

@@ -27,7 +27,9 @@ struct upstream_change {
     uint64_t max_conns;
     uint64_t max_fails;
     uint64_t fail_timeout_ms;
+    uint64_t slow_start_ms;
     bool backup;
+    bool down;
 };
 
 struct upstream_changes;

@@ -63,7 +63,9 @@ static void add_peer(struct upstream_group *group, const struct upstream_change 
     server.max_conns = change->max_conns;
     server.max_fails = change->max_fails;
     server.fail_timeout_ms = change->fail_timeout_ms;
+    server.slow_start_ms = change->slow_start_ms;
     server.backup = change->backup;
+    server.down = change->down;
     (void)upstream_peer_add_changed(group, &server, change->serial); /* out of memory: retried with the next change */
 }
 
@@ -215,14 +217,18 @@ static int add_server(struct upstream_group *group, const struct upstream_server
     change.max_conns = server->max_conns;
     change.max_fails = server->max_fails;
     change.fail_timeout_ms = server->fail_timeout_ms;
+    change.slow_start_ms = server->slow_start_ms;
     change.backup = server->backup;
+    change.down = server->down;
     error = upstream_changes_write(pool->changes, pool->configuration, &change, &serial);
     if (error < 0)
         return error;
     apply_changes(pool);
     peer = find_peer(group, name);
-    if (peer && peer->place >= 0)
+    if (peer && peer->place >= 0) {
+        shared_set(&peer->state->recovered_ms, pool->loop->clock.monotonic_ms); /* before other workers use it */
         return 0;
+    }
     upstream_changes_erase(pool->changes, serial);
     return peer ? -ENOSPC : -ENOMEM;
 }

@@ -16,9 +16,10 @@
 void upstream_pool_follow(struct upstream_pool *pool, uint64_t configuration);
 
 /*
- * Adds a server to a group with `zone` in all workers. `server` has an address, not a name, and may be discarded. Returns
- * 0, -EEXIST if the group has a server with this address, -ENOSPC if the table of changes or of shared peers is full,
- * -ESTALE if there is a change for a newer configuration, -ENOMEM, or -EOPNOTSUPP without upstream_pool_follow.
+ * Adds a server to a group with `zone` in all workers, where its slow_start begins now. `server` has an address, not a
+ * name, and may be discarded. Returns 0, -EEXIST if the group has a server with this address, -ENOSPC if the table of
+ * changes or of shared peers is full, -ESTALE if there is a change for a newer configuration, -ENOMEM, or -EOPNOTSUPP
+ * without upstream_pool_follow.
  */
 MUST_CHECK int upstream_group_add_server(struct upstream_group *group, const struct upstream_server *server);
 /*

@@ -117,12 +117,18 @@ def change_weight(changed, clients):
 
 
 def add_and_remove(changed, clients):
-    changed.upstream('add', 'three', 'was added to "app" with the weight 8', 'weight=8', 'max_conns=1000', 'max_fails=3', 'fail_timeout=30s')
+    changed.upstream('add', 'three', 'was added to "app" with the weight 8', 'weight=8', 'max_conns=1000', 'max_fails=3', 'fail_timeout=30s',
+                     'slow_start=1ms')
     assert shares(clients.more(100))['three'] >= 60
     changed.upstream('remove', 'three', 'was removed from "app"')
     assert seen_by(clients.more(80)) == {'one', 'two'}
     changed.upstream('add', 'four', 'was added to "app" with the weight 1, as a backup', 'backup')
     assert seen_by(clients.more(80)) == {'one', 'two'}
+    changed.upstream('remove', 'four', 'was removed from "app"')
+    changed.upstream('add', 'four', 'was added to "app" with the weight 1, down', 'down')
+    assert seen_by(clients.more(80)) == {'one', 'two'}
+    changed.upstream('up', 'four', 'of "app" is up, before: down')
+    assert seen_by(clients.more(80)) == {'one', 'two', 'four'}
     changed.upstream('remove', 'four', 'was removed from "app"')
 
 

@@ -1,4 +1,5 @@
 """`sluice ctl upstreams add|remove`, under load: the servers that clients see, and how long a change lasts."""
+import contextlib
 import os
 import signal
 import socket
@@ -10,7 +11,7 @@ from kit.lifetime import wait_for
 from kit.load import load
 from kit.upstream import Upstream, plain
 from test_control import LOOPS
-from test_control_upstreams import Balanced
+from test_control_upstreams import Balanced, shares
 
 
 class Zoned(Balanced):
@@ -75,27 +76,83 @@ def test_add_and_remove(zoned):
     assert f'upstream server {zoned.address("four")} was added to "app" with the weight 1, as a backup' in errors
 
 
-def test_a_running_request_is_completed(zoned):
+def test_down_and_slow_start(zoned):
+    """An added server that is down waits for `up`; the share of one with slow_start is small at first."""
     zoned.run_with()
+    with load(zoned.port) as clients:
+        assert zoned.change('add', 'three', 'down', 'weight=5')['state'] == 'down'
+        assert seen_by(clients.more(80)) == {'one', 'two'}
+        zoned.change('up', 'three')
+        assert 'three' in seen_by(clients.more(80))
+        zoned.change('remove', 'three')
+        zoned.change('add', 'three', 'weight=100', 'slow_start=1000h')
+        assert shares(clients.more(80))['three'] <= 4
+        zoned.change('remove', 'three')
+        zoned.change('add', 'three', 'weight=100')
+        assert shares(clients.more(80))['three'] >= 60
+
+
+def test_failures_of_added_servers(zoned):
+    """A server that does not run gets no more requests after max_fails for fail_timeout; with max_fails=0 it is tried again."""
+    zoned.run_with()
+    for name in ('three', 'four'):
+        zoned.upstreams[name].stop()
+    with load(zoned.port) as clients:
+        zoned.change('add', 'three', 'max_fails=1', 'fail_timeout=1000h')
+        zoned.change('add', 'four', 'max_fails=0')
+        wait_for(lambda: zoned.rows()[zoned.address('three')]['state'] == 'unavailable', 'the failure')
+        for name in ('three', 'four'):
+            zoned.upstreams[name].start()
+        assert zoned.rows()[zoned.address('four')]['state'] == 'up'
+        clients.more(20)
+        assert seen_by(clients.more(80)) == {'one', 'two', 'four'}
+
+
+@contextlib.contextmanager
+def slow_request(zoned, running):
+    """A request that `three` does not answer before the end of the block."""
     go_on = threading.Event()
 
     def waits(peer):
         go_on.wait(60)
         return plain(peer)
     zoned.upstreams['three'].scripts['/slow'] = waits
+    slow = threading.Thread(target=lambda: running.append(zoned.get('/slow')))
+    slow.start()
+    try:
+        yield wait_for(lambda: any(request.target == '/slow' for request in zoned.upstreams['three'].requests), 'the slow request')
+    finally:
+        go_on.set()
+        slow.join()
+
+
+def test_connections_of_an_added_server(zoned):
+    """While its only connection is in use, other servers get all requests."""
+    zoned.run_with()
+    zoned.change('down', 'one')
+    zoned.change('down', 'two')
+    zoned.change('add', 'three', 'weight=100', 'max_conns=1')
+    running = []
+    with slow_request(zoned, running):
+        zoned.change('up', 'one')
+        zoned.change('up', 'two')
+        with load(zoned.port) as clients:
+            assert seen_by(clients.more(80)) == {'one', 'two'}
+    assert running[0].body.decode().split()[0] == 'three'
+    assert 'three' in {zoned.get('/').body.decode().split()[0] for _ in range(20)}
+
+
+def test_a_running_request_is_completed(zoned):
+    zoned.run_with()
     zoned.change('add', 'three', 'weight=100')
     running = []
-    slow = threading.Thread(target=lambda: running.append(zoned.get('/slow')))
-    with load(zoned.port) as clients:
-        slow.start()
-        wait_for(lambda: any(request.target == '/slow' for request in zoned.upstreams['three'].requests), 'the slow request')
-        zoned.change('remove', 'three')
-        assert 'three' not in seen_by(clients.more(80))
-    wait_for(lambda: zoned.rows()[zoned.address('three')]['active'] == 1, 'the request that runs')
-    assert zoned.rows()[zoned.address('three')]['state'] == 'removed'
-    assert f'has no server "{zoned.address("three")}"' in zoned.refused('upstreams', 'up', 'app', zoned.address('three'))
-    go_on.set()
-    slow.join()
+    with slow_request(zoned, running):
+        with load(zoned.port) as clients:
+            zoned.change('remove', 'three')
+            assert 'three' not in seen_by(clients.more(80))
+        wait_for(lambda: zoned.rows()[zoned.address('three')]['active'] == 1, 'the request that runs')
+        assert zoned.rows()[zoned.address('three')]['state'] == 'removed'
+        assert f'has no server "{zoned.address("three")}"' in zoned.refused('upstreams', 'up', 'app', zoned.address('three'))
     assert running[0].status == 200 and running[0].body.decode().split()[0] == 'three'
     wait_for(lambda: zoned.names() == {'one', 'two'}, 'the end of the request')
 
@@ -172,7 +229,8 @@ def test_refused(zoned):
     assert 'is not an address of a server' in zoned.refused('upstreams', 'add', 'app', '127.0.0.1:99999')
     assert 'the field "weight" is a number from 1 to 65535' in zoned.refused('upstreams', 'add', 'app', three, 'weight=0')
     assert 'the field "fail_timeout" is a time' in zoned.refused('upstreams', 'add', 'app', three, 'fail_timeout=soon')
-    assert '"upstreams add" has no option "down"' in zoned.refused('upstreams', 'add', 'app', three, 'down')
+    assert 'the field "slow_start" is a time' in zoned.refused('upstreams', 'add', 'app', three, 'slow_start=5')
+    assert '"upstreams add" has no option "resolve"' in zoned.refused('upstreams', 'add', 'app', three, 'resolve')
     zoned.change('remove', 'two')
     assert f'{one} is the last server of the upstream "app"' in zoned.refused('upstreams', 'remove', 'app', one)
     assert zoned.get('/').body.startswith(b'one ') and zoned.get('/fixed/').body.startswith(b'one ')

@@ -66,7 +66,8 @@ START_TEST(servers_are_added_and_removed)
          "{\"upstreams\": [\n"
          "  {\"upstream\": \"app\", \"server\": \"10.0.0.1:80\", \"state\": \"up\", \"weight\": 1, ");
     ck_assert(loopback_logged(&server, "[notice]"));
-    ck_assert(loopback_logged(&server, "control: upstream server 10.0.0.1:80 was added to \"app\" with the weight 1\n"));
+    ck_assert(loopback_logged(&server,
+                              "control: upstream server 10.0.0.1:80 was added to \"app\" with the weight 1\n"));
     post("add",
          "{\"upstream\":\"app\",\"server\":\"[::1]:7\",\"weight\":3,\"max_conns\":4,\"max_fails\":5,"
          "\"fail_timeout\":\"1m\",\"backup\":true}",
@@ -79,6 +80,13 @@ START_TEST(servers_are_added_and_removed)
     ck_assert_uint_eq(added->max_fails, 5);
     ck_assert_uint_eq(added->fail_timeout_ms, 60000);
     ck_assert(added->backup);
+    post("add", "{\"upstream\": \"app\", \"server\": \"10.0.0.5\", \"slow_start\": \"2m\"}", 200, "\"up\"");
+    added = find_server("10.0.0.5:80");
+    ck_assert_ptr_nonnull(added);
+    ck_assert_uint_eq(added->slow_start_ms, 120000);
+    post("add", "{\"upstream\": \"app\", \"server\": \"10.0.0.6\", \"down\": true}", 200, "\"state\": \"down\"");
+    ck_assert(loopback_logged(&server, "10.0.0.6:80 was added to \"app\" with the weight 1, down\n"));
+    ck_assert_ptr_null(find_server("10.0.0.6:80"));
     post("add", "{\"upstream\": \"app\", \"server\": \"unix:/run/a.sock\"}", 200, "\"server\": \"unix:/run/a.sock\"");
     post("remove", "{\"upstream\": \"app\", \"server\": \"10.0.0.1\"}", 200,
          "{\"upstreams\": [\n  {\"upstream\": \"app\", \"server\": \"10.0.0.1:80\", \"state\": \"removed\", ");
@@ -132,8 +140,11 @@ START_TEST(wrong_requests_are_refused)
         {"add", APP "\"10.0.0.1\", \"fail_timeout\": \"5\"}", 400, "the field \\\"fail_timeout\\\" is a time"},
         {"add", APP "\"10.0.0.1\", \"fail_timeout\": \"1000h\"}", 200, "10.0.0.1:80"},
         {"add", APP "\"10.0.0.2\", \"fail_timeout\": \"2000h\"}", 400, "the field \\\"fail_timeout\\\" is a time"},
+        {"add", APP "\"10.0.0.2\", \"slow_start\": \"5\"}", 400, "the field \\\"slow_start\\\" is a time"},
+        {"add", APP "\"10.0.0.2\", \"slow_start\": \"2000h\"}", 400, "the field \\\"slow_start\\\" is a time"},
+        {"add", APP "\"10.0.0.2\", \"down\": \"yes\"}", 400, "the field \\\"down\\\" is true or false"},
         {"add", APP "\"10.0.0.2\", \"frob\": 1}", 400,
-         "/v1/upstreams/add takes upstream, server, weight, max_conns, max_fails, fail_timeout, backup"},
+         "takes upstream, server, weight, max_conns, max_fails, fail_timeout, slow_start, backup, down"},
         {"remove", APP "\"10.0.0.1\", \"weight\": 1}", 400, "/v1/upstreams/remove takes upstream, server"},
         {"add", "{\"server\": \"10.0.0.2\"}", 400, "the field \\\"upstream\\\" is missing"},
         {"add", "{\"upstream\": \"none\", \"server\": \"10.0.0.2\"}", 404,

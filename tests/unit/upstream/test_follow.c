@@ -1,6 +1,7 @@
 /* Servers added and removed at run time: two pools over one zone, over a scripted loop. */
 #include "upstream/upstream_follow.h"
 #include "upstream/upstream_group.h"
+#include "upstream/upstream_mode.h"
 
 #include "../http/suite.h"
 #include "scripted.h"
@@ -139,6 +140,61 @@ START_TEST(all_workers_use_an_added_server)
 END_TEST
 
 /* An idle worker, which chooses no server, claims and releases the entry, too. */
+static struct upstream_peer *peer_named(unsigned worker, const char *name)
+{
+    struct upstream_group *group = group_of(worker);
+
+    for (struct list *link = group->peers.next; link != &group->peers; link = link->next) {
+        struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
+
+        if (strcmp(peer->name, name) == 0)
+            return peer;
+    }
+    return NULL;
+}
+
+/* Its weight grows from the addition on, in all workers. */
+START_TEST(an_added_server_starts_slowly)
+{
+    struct upstream_server server;
+
+    open_all();
+    ck_assert_int_eq(upstream_server_parse(STR("10.0.0.4"), 80, &server), 0);
+    server.weight = 2;
+    server.slow_start_ms = 10000;
+    ck_assert_int_eq(upstream_group_add_server(group_of(0), &server), 0);
+    for (unsigned i = 0; i < WORKERS; i++) {
+        upstream_group_follow(group_of(i));
+        ck_assert_uint_eq(upstream_peer_weight(peer_named(i, "10.0.0.4:80")), 1);
+    }
+    scripted_advance(&loop, 5000);
+    ck_assert_uint_eq(upstream_peer_weight(peer_named(1, "10.0.0.4:80")), UPSTREAM_WEIGHT_UNIT);
+    scripted_advance(&loop, 5000);
+    ck_assert_uint_eq(upstream_peer_weight(peer_named(1, "10.0.0.4:80")), 2 * UPSTREAM_WEIGHT_UNIT);
+    close_all();
+}
+END_TEST
+
+/* A worker that replaces another one keeps the later state. */
+START_TEST(a_server_is_added_down)
+{
+    struct upstream_server server;
+
+    open_all();
+    ck_assert_int_eq(upstream_server_parse(STR("10.0.0.4"), 80, &server), 0);
+    server.down = true;
+    ck_assert_int_eq(upstream_group_add_server(group_of(0), &server), 0);
+    ck_assert_ptr_null(find(0, "10.0.0.4:80"));
+    ck_assert_ptr_null(find(1, "10.0.0.4:80"));
+    upstream_set_mode(peer_named(1, "10.0.0.4:80")->state, UPSTREAM_UP, 0);
+    ck_assert_ptr_nonnull(find(0, "10.0.0.4:80"));
+    close_pool(1);
+    open_pool(1, 1);
+    ck_assert_ptr_nonnull(find(1, "10.0.0.4:80"));
+    close_all();
+}
+END_TEST
+
 START_TEST(idle_workers_follow)
 {
     open_all();
@@ -313,9 +369,10 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        all_workers_use_an_added_server, idle_workers_follow, a_removed_server_of_the_configuration_can_be_added_again,
-        a_running_request_is_completed, invalid_changes_are_refused, a_full_table_refuses_further_servers,
-        a_replaced_worker_follows, a_new_configuration_begins_again, rows_of_a_compromised_worker_are_not_applied,
+        all_workers_use_an_added_server, an_added_server_starts_slowly, a_server_is_added_down, idle_workers_follow,
+        a_removed_server_of_the_configuration_can_be_added_again, a_running_request_is_completed,
+        invalid_changes_are_refused, a_full_table_refuses_further_servers, a_replaced_worker_follows,
+        a_new_configuration_begins_again, rows_of_a_compromised_worker_are_not_applied,
     };
 
     return suite_run("follow", tests, COUNT(tests));
