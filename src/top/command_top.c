@@ -38,7 +38,7 @@ static void wait_for(const struct top_monitor *monitor)
 static int print_text(const struct top_monitor *monitor, struct buffer *out)
 {
     struct top_screen *screen = calloc(1, sizeof(*screen));
-    struct top_content content = {.monitor = monitor};
+    struct top_content content = {.monitor = monitor, .list = TOP_LISTS};
     int error = screen ? 0 : -ENOMEM;
     struct clock now;
 

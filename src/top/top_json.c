@@ -119,20 +119,47 @@ static void print_upstreams(struct printer *printer, const struct top_rates *rat
     print(printer, rates->upstream_count ? "\n  ]" : "]");
 }
 
-static void print_locations(struct printer *printer, const struct top_rates *rates)
+static void print_zones(struct printer *printer, const char *name, const struct top_zone_rates *zones)
 {
-    print(printer, ",\n  \"locations\": [");
-    for (unsigned i = 0; i < rates->location_count; i++) {
-        const struct top_location_rate *rate = &rates->locations[i];
+    print(printer, ",\n  \"%s\": [", name);
+    for (unsigned i = 0; i < zones->count; i++) {
+        const struct top_zone_rate *rate = &zones->items[i];
 
         print(printer, "%s\n    {", i ? "," : "");
-        print_text(printer, "zone", rate->location->zone);
+        print_text(printer, "zone", rate->zone->name);
         print(printer, ", \"requests_per_second\": %.3f, \"failures_per_second\": %.3f, \"active\": %.3f, ",
               rate->requests, rate->failures, rate->active);
         print_latency(printer, rate->has_latency, rate->quantiles);
         print(printer, "}");
     }
-    print(printer, rates->location_count ? "\n  ]" : "]");
+    print(printer, zones->count ? "\n  ]" : "]");
+}
+
+static void print_cache(struct printer *printer, const struct top_cache_rate *rate)
+{
+    print_text(printer, "cache", rate->cache->name);
+    print(printer, ", \"files\": %llu, \"bytes\": %llu", (unsigned long long)rate->cache->files,
+          (unsigned long long)rate->cache->bytes);
+    if (rate->cache->max_bytes > 0)
+        print(printer, ", \"max_bytes\": %llu", (unsigned long long)rate->cache->max_bytes);
+    else
+        print(printer, ", \"max_bytes\": null");
+    print(printer, ", \"responses_per_second\": %.3f, \"hits_per_second\": %.3f", rate->responses, rate->hits);
+    if (rate->responses > 0)
+        print(printer, ", \"hit_ratio\": %.6f", rate->hits / rate->responses);
+    else
+        print(printer, ", \"hit_ratio\": null");
+}
+
+static void print_caches(struct printer *printer, const struct top_rates *rates)
+{
+    print(printer, ",\n  \"caches\": [");
+    for (unsigned i = 0; i < rates->cache_count; i++) {
+        print(printer, "%s\n    {", i ? "," : "");
+        print_cache(printer, &rates->caches[i]);
+        print(printer, "}");
+    }
+    print(printer, rates->cache_count ? "\n  ]" : "]");
 }
 
 int top_json_print(const struct top_rates *rates, const struct top_sample *now, struct buffer *out)
@@ -156,7 +183,9 @@ int top_json_print(const struct top_rates *rates, const struct top_sample *now, 
     print_paths(&printer, rates);
     print(&printer, ",\n  ");
     print_latency(&printer, rates->has_latency, rates->quantiles);
-    print_locations(&printer, rates);
+    print_zones(&printer, "locations", &rates->zones[TOP_LOCATIONS]);
+    print_zones(&printer, "server_zones", &rates->zones[TOP_SERVERS]);
+    print_caches(&printer, rates);
     print_upstreams(&printer, rates);
     print(&printer, "\n}\n");
     return printer.error;

@@ -153,38 +153,76 @@ static int compare_upstreams(const struct pair *pair, struct top_sample *now, st
 }
 
 /* NULL: it is new. Names are unique; most are at the same position. */
-static const struct top_location *location_before(const struct top_sample *before, struct str zone, unsigned at)
+static const struct top_zone *zone_before(const struct top_zones *before, struct str name, unsigned at)
 {
-    if (at < before->location_count && str_equal(before->locations[at].zone, zone))
-        return &before->locations[at];
-    for (unsigned i = 0; i < before->location_count; i++) {
-        if (str_equal(before->locations[i].zone, zone))
-            return &before->locations[i];
+    if (at < before->count && str_equal(before->items[at].name, name))
+        return &before->items[at];
+    for (unsigned i = 0; i < before->count; i++) {
+        if (str_equal(before->items[i].name, name))
+            return &before->items[i];
     }
     return NULL;
 }
 
-static int compare_locations(const struct pair *pair, struct top_sample *now, struct top_rates *rates)
+static int compare_zones(const struct pair *pair, enum top_zone_kind kind, struct top_sample *now,
+                         struct top_rates *rates)
 {
-    static const struct top_location none;
+    static const struct top_zone none;
+    const struct top_zones *zones = &now->zones[kind];
+    struct top_zone_rate *items = arena_zalloc(&now->arena, zones->count, sizeof(*items));
 
-    rates->locations = arena_zalloc(&now->arena, now->location_count, sizeof(*rates->locations));
-    if (!rates->locations && now->location_count > 0)
+    if (!items && zones->count > 0)
         return -ENOMEM;
-    rates->location_count = now->location_count;
-    for (unsigned i = 0; i < now->location_count; i++) {
-        const struct top_location *location = &now->locations[i];
-        const struct top_location *earlier = location_before(pair->before, location->zone, i);
-        struct top_location_rate *out = &rates->locations[i];
+    for (unsigned i = 0; i < zones->count; i++) {
+        const struct top_zone *zone = &zones->items[i];
+        const struct top_zone *earlier = zone_before(&pair->before->zones[kind], zone->name, i);
 
         earlier = earlier ? earlier : &none;
-        out->location = location;
-        out->requests = rate(pair, earlier->requests, location->requests);
-        out->failures = rate(pair, earlier->responses[5], location->responses[5]);
-        out->active = rate(pair, earlier->latency.sum_us, location->latency.sum_us) / 1e6;
-        out->has_latency = compare_latency(pair, &earlier->latency, &location->latency, out->quantiles);
+        items[i].zone = zone;
+        items[i].requests = rate(pair, earlier->requests, zone->requests);
+        items[i].failures = rate(pair, earlier->responses[5], zone->responses[5]);
+        items[i].active = rate(pair, earlier->latency.sum_us, zone->latency.sum_us) / 1e6;
+        items[i].has_latency = compare_latency(pair, &earlier->latency, &zone->latency, items[i].quantiles);
+    }
+    rates->zones[kind] = (struct top_zone_rates){items, zones->count};
+    return 0;
+}
+
+static struct top_cache cache_before(const struct top_sample *before, struct str name)
+{
+    for (unsigned i = 0; i < before->cache_count; i++) {
+        if (str_equal(before->caches[i].name, name))
+            return before->caches[i];
+    }
+    return (struct top_cache){.name = name};
+}
+
+static int compare_caches(const struct pair *pair, struct top_sample *now, struct top_rates *rates)
+{
+    rates->caches = arena_zalloc(&now->arena, now->cache_count, sizeof(*rates->caches));
+    if (!rates->caches && now->cache_count > 0)
+        return -ENOMEM;
+    rates->cache_count = now->cache_count;
+    for (unsigned i = 0; i < now->cache_count; i++) {
+        const struct top_cache *cache = &now->caches[i];
+        struct top_cache earlier = cache_before(pair->before, cache->name);
+        double responses = rate(pair, earlier.responses, cache->responses);
+        double hits = rate(pair, earlier.hits, cache->hits);
+
+        /* More hits than responses are no valid counters. */
+        rates->caches[i] = (struct top_cache_rate){
+            .cache = cache, .responses = responses, .hits = hits < responses ? hits : responses};
     }
     return 0;
+}
+
+static int compare_lists(const struct pair *pair, struct top_sample *now, struct top_rates *rates)
+{
+    int error = compare_upstreams(pair, now, rates);
+
+    for (enum top_zone_kind kind = 0; kind < TOP_ZONE_KINDS && error == 0; kind++)
+        error = compare_zones(pair, kind, now, rates);
+    return error == 0 ? compare_caches(pair, now, rates) : error;
 }
 
 int top_rates_compute(const struct top_sample *before, struct top_sample *now, struct top_rates *out_rates)
@@ -192,10 +230,8 @@ int top_rates_compute(const struct top_sample *before, struct top_sample *now, s
     uint64_t us = u64_sub_sat(now->read_us, before->read_us);
     struct pair pair = {before, now, us > 0 ? (double)us / 1e6 : 1e-6, before->started_s != now->started_s};
     struct top_rates rates = {.seconds = pair.seconds, .restarted = pair.restarted};
-    int error = compare_upstreams(&pair, now, &rates);
+    int error = compare_lists(&pair, now, &rates);
 
-    if (error == 0)
-        error = compare_locations(&pair, now, &rates);
     if (error < 0)
         return error;
     rates.accepted = rate(&pair, before->accepted, now->accepted);

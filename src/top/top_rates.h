@@ -25,12 +25,22 @@ struct top_upstream_rate {
     double requests, failures;      /* per second */
 };
 
-struct top_location_rate {
-    const struct top_location *location; /* of the later sample */
+struct top_zone_rate {
+    const struct top_zone *zone;    /* of the later sample */
     double requests, failures;      /* per second; failures: status 5xx */
     double active;                  /* requests in progress on average: their times per second */
     bool has_latency;               /* requests ended between the samples */
     struct top_quantile quantiles[TOP_QUANTILES];
+};
+
+struct top_zone_rates {
+    struct top_zone_rate *items;
+    unsigned count;
+};
+
+struct top_cache_rate {
+    const struct top_cache *cache;  /* of the later sample */
+    double responses, hits;         /* per second; hits: not more than responses */
 };
 
 /* Texts belong to the later sample. */
@@ -46,13 +56,14 @@ struct top_rates {
     struct top_quantile quantiles[TOP_QUANTILES];
     struct top_upstream_rate *upstreams;
     unsigned upstream_count;
-    struct top_location_rate *locations;
-    unsigned location_count;
+    struct top_zone_rates zones[TOP_ZONE_KINDS];
+    struct top_cache_rate *caches;
+    unsigned cache_count;
 };
 
 /*
  * Compares `now` with the earlier sample `before`. A counter that decreased has begun again at 0. The lists of
- * upstream servers and of locations are in the arena of `now`. Returns 0 or -ENOMEM.
+ * upstream servers, zones and caches are in the arena of `now`. Returns 0 or -ENOMEM.
  */
 MUST_CHECK int top_rates_compute(const struct top_sample *before, struct top_sample *now, struct top_rates *out_rates);
 

@@ -228,37 +228,90 @@ static int read_upstreams(struct top_reader *reader, const struct field *field, 
     return top_read_list(reader, read_upstream, NULL);
 }
 
-static const struct field location_fields[] = {
-    {"zone", read_text, offsetof(struct top_location, zone), NULL},
-    {"requests_total", read_number, offsetof(struct top_location, requests), NULL},
-    {"responses_total", read_numbers, offsetof(struct top_location, responses), top_class_names},
-    {"request_duration_seconds", read_histogram, offsetof(struct top_location, latency), NULL},
+static const struct field zone_fields[] = {
+    {"zone", read_text, offsetof(struct top_zone, name), NULL},
+    {"requests_total", read_number, offsetof(struct top_zone, requests), NULL},
+    {"responses_total", read_numbers, offsetof(struct top_zone, responses), top_class_names},
+    {"request_duration_seconds", read_histogram, offsetof(struct top_zone, latency), NULL},
     {NULL, NULL, 0, NULL},
 };
 
-static int read_location_member(struct top_reader *reader, struct str key, void *argument)
+static int read_zone_member(struct top_reader *reader, struct str key, void *argument)
 {
-    return read_fields(reader, location_fields, key, argument);
+    return read_fields(reader, zone_fields, key, argument);
 }
 
-static int read_location(struct top_reader *reader, struct str key, void *argument)
+static int read_zone(struct top_reader *reader, struct str key, void *argument)
+{
+    struct top_zones *zones = argument;
+    void *items;
+
+    if (zones->count >= LIMIT_STATUS_ZONES)
+        return -E2BIG;
+    items = list_reserve(arena_of(reader), zones->items, zones->count, &zones->capacity, sizeof(*zones->items));
+    if (!items)
+        return -ENOMEM;
+    zones->items = items;
+    return top_read_object(reader, read_zone_member, &zones->items[zones->count++]);
+}
+
+static int read_zones(struct top_reader *reader, const struct field *field, void *into)
+{
+    return top_read_list(reader, read_zone, field_at(field, into));
+}
+
+/* Responses by $upstream_cache_status. */
+static int read_cache_responses_member(struct top_reader *reader, struct str key, void *argument)
+{
+    struct top_cache *cache = argument;
+    uint64_t number = 0;
+    int error = top_read_number(reader, &number);
+
+    if (__builtin_add_overflow(cache->responses, number, &cache->responses))
+        cache->responses = UINT64_MAX;
+    if (str_equal(key, STR("HIT")))
+        cache->hits = number;
+    return error;
+}
+
+static int read_cache_responses(struct top_reader *reader, const struct field *field, void *into)
+{
+    return top_read_object(reader, read_cache_responses_member, into);
+}
+
+static const struct field cache_fields[] = {
+    {"cache", read_text, offsetof(struct top_cache, name), NULL},
+    {"files", read_number, offsetof(struct top_cache, files), NULL},
+    {"bytes", read_number, offsetof(struct top_cache, bytes), NULL},
+    {"max_bytes", read_number, offsetof(struct top_cache, max_bytes), NULL},
+    {"responses_total", read_cache_responses, 0, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static int read_cache_member(struct top_reader *reader, struct str key, void *argument)
+{
+    return read_fields(reader, cache_fields, key, argument);
+}
+
+/* As many as zones are read. */
+static int read_cache(struct top_reader *reader, struct str key, void *argument)
 {
     struct top_sample *sample = reader->owner;
     void *items;
 
-    if (sample->location_count >= LIMIT_STATUS_ZONES)
+    if (sample->cache_count >= LIMIT_STATUS_ZONES)
         return -E2BIG;
-    items = list_reserve(&sample->arena, sample->locations, sample->location_count, &sample->location_capacity,
-                         sizeof(*sample->locations));
+    items = list_reserve(&sample->arena, sample->caches, sample->cache_count, &sample->cache_capacity,
+                         sizeof(*sample->caches));
     if (!items)
         return -ENOMEM;
-    sample->locations = items;
-    return top_read_object(reader, read_location_member, &sample->locations[sample->location_count++]);
+    sample->caches = items;
+    return top_read_object(reader, read_cache_member, &sample->caches[sample->cache_count++]);
 }
 
-static int read_locations(struct top_reader *reader, const struct field *field, void *into)
+static int read_caches(struct top_reader *reader, const struct field *field, void *into)
 {
-    return top_read_list(reader, read_location, NULL);
+    return top_read_list(reader, read_cache, NULL);
 }
 
 #define AT(field) offsetof(struct top_sample, field)
@@ -278,7 +331,9 @@ static const struct field metrics[] = {
     {"transfers_total", read_paths, offsetof(struct top_path, transfers), NULL},
     {"tls_handshakes_total", read_numbers, AT(handshakes), top_handshake_names},
     {"upstreams", read_upstreams, 0, NULL},
-    {"location_zones", read_locations, 0, NULL},
+    {"server_zones", read_zones, AT(zones[TOP_SERVERS]), NULL},
+    {"location_zones", read_zones, AT(zones[TOP_LOCATIONS]), NULL},
+    {"caches", read_caches, 0, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -36,12 +36,28 @@ struct top_histogram {
     uint64_t sum_us;                /* of all times */
 };
 
-/* A zone of locations (`status_zone`). */
-struct top_location {
-    struct str zone;
+enum top_zone_kind { TOP_SERVERS, TOP_LOCATIONS, TOP_ZONE_KINDS };
+
+/* A zone of servers or of locations (`status_zone`). */
+struct top_zone {
+    struct str name;
     uint64_t requests;
     uint64_t responses[TOP_CLASSES];
     struct top_histogram latency;
+};
+
+struct top_zones {
+    struct top_zone *items;
+    unsigned count, capacity;
+};
+
+/* A response cache. */
+struct top_cache {
+    struct str name;
+    uint64_t files, bytes;
+    uint64_t max_bytes;             /* 0: unlimited */
+    uint64_t responses;             /* of each $upstream_cache_status */
+    uint64_t hits;
 };
 
 struct top_upstream {
@@ -65,8 +81,9 @@ struct top_sample {
     struct top_histogram latency;
     struct top_upstream *upstreams;
     unsigned upstream_count, upstream_capacity;
-    struct top_location *locations;
-    unsigned location_count, location_capacity;
+    struct top_zones zones[TOP_ZONE_KINDS];
+    struct top_cache *caches;
+    unsigned cache_count, cache_capacity;
 };
 
 /*

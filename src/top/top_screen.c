@@ -76,10 +76,12 @@ static void add_help(struct top_screen *screen)
         "q                quit",
         "s, right arrow   sort the tables by the next column",
         "left arrow       sort the tables by the previous column",
+        "l, z, c          show locations, zones of servers or caches",
         "h, ?             this text; any key ends it",
         "",
-        "Locations: zones of status_zone. ACTIVE: average number of requests in progress,",
-        "the sum of their times per second; time sorts by P99.",
+        "Locations, servers: zones of status_zone. ACTIVE: average number of requests in",
+        "progress, the sum of their times per second; time sorts by P99.",
+        "Caches: HITS: share of HIT among the responses; failures sorts by the others.",
         "Values are those of the last interval. Send path: $tls_path in the access log.",
         "ktls-...: encrypted by the kernel; user, openssl: encrypted in user space;",
         "-sendfile, -splice, -mapped: sent without a copy in user space.",
@@ -98,7 +100,8 @@ static void add_keys(struct top_screen *screen, const struct top_content *conten
     if (fault[0])
         top_screen_add(screen, TOP_FAULT, "%s", fault);
     else
-        top_screen_add(screen, TOP_HEADING, "q quit   s sort: %s   h help", top_sort_name(content->sort));
+        top_screen_add(screen, TOP_HEADING, "q quit   s sort: %s   l locations   z server zones   c caches   h help",
+                       top_sort_name(content->sort));
 }
 
 static void add_values(struct top_screen *screen, const struct top_content *content)
@@ -114,7 +117,7 @@ static void add_values(struct top_screen *screen, const struct top_content *cont
     if (content->help)
         add_help(screen);
     else
-        top_tables_add(screen, now, rates, content->sort);
+        top_tables_add(screen, now, rates, content->list, content->sort);
 }
 
 void top_screen_compose(struct top_screen *screen, const struct top_content *content, unsigned columns, unsigned rows)

@@ -11,6 +11,7 @@
 struct top_content {
     const struct top_monitor *monitor;
     int64_t wall_s;                 /* for the time since the start of the server */
+    enum top_list list;
     enum top_sort sort;
     bool help;                      /* the keys, in place of the tables */
     bool interactive;               /* the last line names the keys */

@@ -1,5 +1,5 @@
 /*
- * The sorted tables of the live view: transmission paths, locations and upstream servers.
+ * The sorted tables of the live view: transmission paths; locations, servers or caches; upstream servers.
  */
 #include "top/top_tables.h"
 
@@ -11,8 +11,11 @@
 #define UPSTREAM_ROW     "%-*s%-*s %-9s %7s %7s %6s %8s"
 #define OTHER_COLUMNS    42 /* of the table of upstream servers, without the two names */
 
-#define LOCATION_ROW     "%-*s %8s %8s %8s %10s"
-#define LOCATION_COLUMNS 39 /* of the table of locations, without the name */
+#define ZONE_ROW         "%-*s %8s %8s %8s %10s"
+#define ZONE_COLUMNS     39 /* of the tables of zones, without the name */
+
+#define CACHE_ROW        "%-*s %8s %8s %8s %8s %10s %10s"
+#define CACHE_COLUMNS    59 /* of the table of caches, without the name */
 
 const char *top_sort_name(enum top_sort sort)
 {
@@ -64,7 +67,7 @@ static int compare_upstreams(const void *a, const void *b, void *sort)
     return order ? order : by_name(one->upstream->server, other->upstream->server);
 }
 
-static double location_value(const struct top_location_rate *rate, enum top_sort sort)
+static double zone_value(const struct top_zone_rate *rate, enum top_sort sort)
 {
     const struct top_quantile *p99 = &rate->quantiles[TOP_P99];
     const double values[TOP_SORTS] = {[TOP_BY_REQUESTS] = rate->requests,
@@ -75,13 +78,31 @@ static double location_value(const struct top_location_rate *rate, enum top_sort
     return values[sort];
 }
 
-static int compare_locations(const void *a, const void *b, void *sort)
+static int compare_zones(const void *a, const void *b, void *sort)
 {
-    const struct top_location_rate *one = a, *other = b;
+    const struct top_zone_rate *one = a, *other = b;
     enum top_sort by = *(const enum top_sort *)sort;
-    int order = descending(location_value(one, by), location_value(other, by));
+    int order = descending(zone_value(one, by), zone_value(other, by));
 
-    return order ? order : by_name(one->location->zone, other->location->zone);
+    return order ? order : by_name(one->zone->name, other->zone->name);
+}
+
+/* Caches have no columns for the other keys. */
+static double cache_value(const struct top_cache_rate *rate, enum top_sort sort)
+{
+    const double values[TOP_SORTS] = {[TOP_BY_REQUESTS] = rate->responses,
+                                      [TOP_BY_FAILURES] = rate->responses - rate->hits};
+
+    return values[sort];
+}
+
+static int compare_caches(const void *a, const void *b, void *sort)
+{
+    const struct top_cache_rate *one = a, *other = b;
+    enum top_sort by = *(const enum top_sort *)sort;
+    int order = descending(cache_value(one, by), cache_value(other, by));
+
+    return order ? order : by_name(one->cache->name, other->cache->name);
 }
 
 static unsigned rows_left(const struct top_screen *screen)
@@ -174,47 +195,114 @@ static void add_upstreams(struct top_screen *screen, const struct top_rates *rat
     add_rows(screen, rates, rates->upstream_count, add_upstream_row);
 }
 
-static int location_width(const struct top_screen *screen)
+/* The width of the names in a table that has other columns of this width. */
+static int width_beside(const struct top_screen *screen, unsigned others)
 {
-    unsigned width = screen->columns > LOCATION_COLUMNS ? screen->columns - LOCATION_COLUMNS : 0;
+    unsigned width = screen->columns > others ? screen->columns - others : 0;
 
     return width < NAME_WIDTH_LEAST ? NAME_WIDTH_LEAST : width > NAME_WIDTH_MOST ? NAME_WIDTH_MOST : (int)width;
 }
 
-static void add_location_row(struct top_screen *screen, const struct top_rates *rates, unsigned i)
+static void add_zone(struct top_screen *screen, const struct top_zone_rate *rate)
 {
-    const struct top_location_rate *rate = &rates->locations[i];
-    int width = location_width(screen);
-    char zone[NAME_WIDTH_MOST + 1];
+    int width = width_beside(screen, ZONE_COLUMNS);
+    char name[NAME_WIDTH_MOST + 1];
 
-    top_escape(str_or_empty(rate->location->zone), zone, (size_t)width + 1);
-    top_screen_add(screen, TOP_NORMAL, LOCATION_ROW, width, zone, top_count(rate->requests).text,
+    top_escape(str_or_empty(rate->zone->name), name, (size_t)width + 1);
+    top_screen_add(screen, TOP_NORMAL, ZONE_ROW, width, name, top_count(rate->requests).text,
                    top_count(rate->failures).text, top_count(rate->active).text,
                    rate->has_latency ? top_quantile_text(&rate->quantiles[TOP_P99]).text : "-");
 }
 
-static void add_locations(struct top_screen *screen, const struct top_rates *rates, enum top_sort sort)
+static void add_location_row(struct top_screen *screen, const struct top_rates *rates, unsigned i)
+{
+    add_zone(screen, &rates->zones[TOP_LOCATIONS].items[i]);
+}
+
+static void add_server_row(struct top_screen *screen, const struct top_rates *rates, unsigned i)
+{
+    add_zone(screen, &rates->zones[TOP_SERVERS].items[i]);
+}
+
+static void add_cache_row(struct top_screen *screen, const struct top_rates *rates, unsigned i)
+{
+    const struct top_cache_rate *rate = &rates->caches[i];
+    const struct top_cache *cache = rate->cache;
+    int width = width_beside(screen, CACHE_COLUMNS);
+    char name[NAME_WIDTH_MOST + 1];
+
+    top_escape(str_or_empty(cache->name), name, (size_t)width + 1);
+    top_screen_add(screen, TOP_NORMAL, CACHE_ROW, width, name, top_count(rate->responses).text,
+                   top_count(rate->hits).text, rate->responses > 0 ? top_share(rate->hits / rate->responses).text : "-",
+                   top_count((double)cache->files).text, top_bytes((double)cache->bytes).text,
+                   cache->max_bytes > 0 ? top_bytes((double)cache->max_bytes).text : "-");
+}
+
+static void add_zones(struct top_screen *screen, const struct top_rates *rates, enum top_list list, enum top_sort sort)
+{
+    bool servers = list == TOP_LIST_SERVERS;
+    const struct top_zone_rates *zones = &rates->zones[servers ? TOP_SERVERS : TOP_LOCATIONS];
+
+    top_screen_add(screen, TOP_HEADING, ZONE_ROW, width_beside(screen, ZONE_COLUMNS),
+                   servers ? "SERVER ZONE" : "LOCATION", "REQ/S", "5XX/S", "ACTIVE", "P99");
+    qsort_r(zones->items, zones->count, sizeof(zones->items[0]), compare_zones, &sort);
+    add_rows(screen, rates, zones->count, servers ? add_server_row : add_location_row);
+}
+
+static void add_caches(struct top_screen *screen, const struct top_rates *rates, enum top_sort sort)
+{
+    top_screen_add(screen, TOP_HEADING, CACHE_ROW, width_beside(screen, CACHE_COLUMNS), "CACHE", "RESP/S", "HIT/S",
+                   "HITS", "FILES", "BYTES", "MAX");
+    qsort_r(rates->caches, rates->cache_count, sizeof(rates->caches[0]), compare_caches, &sort);
+    add_rows(screen, rates, rates->cache_count, add_cache_row);
+}
+
+static void add_list(struct top_screen *screen, const struct top_rates *rates, enum top_list list, enum top_sort sort)
 {
     top_screen_add(screen, TOP_NORMAL, "%s", "");
-    top_screen_add(screen, TOP_HEADING, LOCATION_ROW, location_width(screen), "LOCATION", "REQ/S", "5XX/S", "ACTIVE",
-                   "P99");
-    qsort_r(rates->locations, rates->location_count, sizeof(rates->locations[0]), compare_locations, &sort);
-    add_rows(screen, rates, rates->location_count, add_location_row);
+    if (list == TOP_LIST_CACHES)
+        add_caches(screen, rates, sort);
+    else
+        add_zones(screen, rates, list, sort);
+}
+
+static unsigned list_length(const struct top_rates *rates, enum top_list list)
+{
+    const unsigned lengths[TOP_LISTS] = {[TOP_LIST_LOCATIONS] = rates->zones[TOP_LOCATIONS].count,
+                                         [TOP_LIST_SERVERS] = rates->zones[TOP_SERVERS].count,
+                                         [TOP_LIST_CACHES] = rates->cache_count};
+
+    return lengths[list];
+}
+
+/* A list that was chosen shows its heading even if it is empty, except the first one. */
+static bool is_shown(const struct top_rates *rates, enum top_list chosen, enum top_list list)
+{
+    bool any = list_length(rates, list) > 0;
+
+    return chosen == TOP_LISTS ? any : chosen == list && (any || list != TOP_LIST_LOCATIONS);
 }
 
 void top_tables_add(struct top_screen *screen, const struct top_sample *now, const struct top_rates *rates,
-                    enum top_sort sort)
+                    enum top_list chosen, enum top_sort sort)
 {
     unsigned rows = screen->rows;
-    unsigned lists = (rates->upstream_count > 0) + (rates->location_count > 0);
-    unsigned reserved = rows_left(screen) > 6 ? rows_left(screen) / 3 + 1 : 0;
+    unsigned tables = rates->upstream_count > 0;
+    unsigned reserved;
 
-    /* The tables of locations and of upstream servers get at least a third of the rows each. */
-    screen->rows -= lists * reserved < rows_left(screen) ? lists * reserved : 0;
+    for (enum top_list list = 0; list < TOP_LISTS; list++)
+        tables += is_shown(rates, chosen, list);
+    /* Each table after the first one gets at least an equal part of the rows, or a third. */
+    reserved = rows_left(screen) > 6 ? rows_left(screen) / (tables > 2 ? tables + 1 : 3) + 1 : 0;
+    screen->rows -= tables * reserved < rows_left(screen) ? tables * reserved : 0;
     add_paths(screen, now, rates, sort);
-    screen->rows = rows - (rates->upstream_count > 0 && screen->used + reserved < rows ? reserved : 0);
-    if (rates->location_count > 0)
-        add_locations(screen, rates, sort);
+    for (enum top_list list = 0; list < TOP_LISTS; list++) {
+        if (!is_shown(rates, chosen, list))
+            continue;
+        tables--;
+        screen->rows = rows - (screen->used + tables * reserved < rows ? tables * reserved : 0);
+        add_list(screen, rates, list, sort);
+    }
     screen->rows = rows;
     if (rates->upstream_count > 0)
         add_upstreams(screen, rates, sort);

@@ -10,8 +10,12 @@
 
 enum top_sort { TOP_BY_REQUESTS, TOP_BY_FAILURES, TOP_BY_ACTIVE, TOP_BY_TIME, TOP_BY_NAME, TOP_SORTS };
 
+/* The list between the transmission paths and the upstream servers. TOP_LISTS: all, one after the other. */
+enum top_list { TOP_LIST_LOCATIONS, TOP_LIST_SERVERS, TOP_LIST_CACHES, TOP_LISTS };
+
 /* Appends the tables, each with a part of the rows that are left. */
-void top_tables_add(struct top_screen *screen, const struct top_sample *now, const struct top_rates *rates, enum top_sort sort);
+void top_tables_add(struct top_screen *screen, const struct top_sample *now, const struct top_rates *rates,
+                    enum top_list chosen, enum top_sort sort);
 /* A quantile; "> " precedes the bound of one in the last bucket. */
 struct top_text top_quantile_text(const struct top_quantile *quantile);
 /* The name of a column. */

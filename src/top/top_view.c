@@ -19,6 +19,7 @@
 struct view {
     struct top_monitor monitor;
     struct top_screen screen;
+    enum top_list list;
     enum top_sort sort;
     bool help, ended;
     attr_t attributes[TOP_FAULT + 1]; /* by style */
@@ -45,7 +46,7 @@ static void draw(struct view *view)
 {
     struct clock now;
     struct top_content content = {
-        .monitor = &view->monitor, .sort = view->sort, .help = view->help, .interactive = true};
+        .monitor = &view->monitor, .list = view->list, .sort = view->sort, .help = view->help, .interactive = true};
 
     clock_read(&now);
     content.wall_s = clock_wall_s(&now);
@@ -58,6 +59,17 @@ static void draw(struct view *view)
         mvchgat((int)i, 0, -1, view->attributes[line->style], view->colours[line->style], NULL);
     }
     refresh();
+}
+
+static void choose_list(struct view *view, int key)
+{
+    static const char keys[TOP_LISTS] = {
+        [TOP_LIST_LOCATIONS] = 'l', [TOP_LIST_SERVERS] = 'z', [TOP_LIST_CACHES] = 'c'};
+
+    for (enum top_list list = 0; list < TOP_LISTS; list++) {
+        if (key == keys[list])
+            view->list = list;
+    }
 }
 
 static void press(struct view *view, int key)
@@ -79,6 +91,8 @@ static void press(struct view *view, int key)
         view->sort = (view->sort + TOP_SORTS - 1) % TOP_SORTS;
     else if (key == 'h' || key == '?')
         view->help = true;
+    else
+        choose_list(view, key);
 }
 
 /* Takes all keys that were pressed. Returns true if there were any. */

@@ -21,6 +21,8 @@ static void check_rates(const struct top_sample *before, struct top_sample *now)
     for (unsigned i = 0; i < TOP_QUANTILES && rates.has_latency; i++)
         HOLDS(isfinite(rates.quantiles[i].seconds) &&
               rates.quantiles[i].seconds >= rates.quantiles[i ? i - 1 : 0].seconds);
+    for (unsigned i = 0; i < rates.cache_count; i++)
+        HOLDS(rates.caches[i].hits >= 0 && rates.caches[i].hits <= rates.caches[i].responses);
     HOLDS(top_json_print(&rates, now, &text) == 0);
     for (size_t i = 0; i < text.length; i++)
         HOLDS((unsigned char)text.data[i] >= ' ' || text.data[i] == '\n');
@@ -34,7 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     HOLDS(top_sample_parse(STR("{\"requests_total\": 0}"), &empty) == 0);
     if (top_sample_parse(str_of((const char *)bytes, size), &sample) == 0) {
         HOLDS(sample.path_count <= LIMIT_TOP_PATHS && sample.latency.count <= LIMIT_TOP_BUCKETS);
-        HOLDS(sample.location_count <= LIMIT_STATUS_ZONES);
+        HOLDS(sample.zones[TOP_LOCATIONS].count <= LIMIT_STATUS_ZONES);
+        HOLDS(sample.zones[TOP_SERVERS].count <= LIMIT_STATUS_ZONES && sample.cache_count <= LIMIT_STATUS_ZONES);
         HOLDS(sample.upstream_count <= LIMIT_UPSTREAM_PEERS && sample.version.length <= LIMIT_TOP_NAME);
         sample.read_us = 1000000;
         check_rates(&empty, &sample);

@@ -55,14 +55,16 @@ class Load:
 
 
 @pytest.fixture
-def watched(start, site, certificate):
-    """A server with a status page, files, and two upstream servers, one of which does not exist."""
+def watched(start, site, certificate, tmp_path):
+    """A server with a status page, files, a cache, and two upstream servers, one of which does not exist."""
     upstream = upstream_kit.Upstream()
     ports = server_kit.free_port(), server_kit.free_port()
     block = {'listen': [f'127.0.0.1:{ports[0]}', f'127.0.0.1:{ports[1]} ssl'], 'root': site, 'keepalive_requests': 1000000,
              'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1],
-             'location': {'= /status': {'status': 'on'}, '/app/': {'proxy_pass': 'http://app'}, '= /missing': {'return': '404'}}}
-    http = {'status_zone': True, 'upstream': {'app': {'server': [f'127.0.0.1:{upstream.port}', {'address': f'127.0.0.1:{server_kit.free_port()}', 'backup': True}]}}}
+             'location': {'= /status': {'status': 'on'}, '/app/': {'proxy_pass': 'http://app'},
+                          '/cached/': {'proxy_pass': 'http://app', 'proxy_cache': 'one', 'proxy_cache_valid': '1h'}, '= /missing': {'return': '404'}}}
+    http = {'status_zone': True, 'proxy_cache_path': {'path': str(tmp_path / 'cache'), 'keys_zone': 'one:1m'},
+            'upstream': {'app': {'server': [f'127.0.0.1:{upstream.port}', {'address': f'127.0.0.1:{server_kit.free_port()}', 'backup': True}]}}}
     server = start(servers=[block], http=http, wait=False)
     server.plain, server.port = ports
     server.start(ports)
@@ -98,6 +100,18 @@ def test_sample_under_load(watched):
     assert 0 <= app['latency_seconds']['p50'] <= app['latency_seconds']['p99']
     assert missing['requests_per_second'] > 1 and 0 < idle['requests_per_second'] <= 1
     assert second['requests_per_second'] == second['active'] == 0 and first['answer_seconds'] > 0
+
+
+def test_server_zones_and_caches(watched):
+    url = f'http://127.0.0.1:{watched.plain}/status'
+    with Load(watched.plain, 'plain', ['/cached/x', '/missing']):
+        found = sample(url)
+    [server] = [zone for zone in found['server_zones'] if zone['requests_per_second'] > 1]
+    assert server['requests_per_second'] > 2 and server['failures_per_second'] == 0 and server['latency_seconds']['p50'] >= 0
+    [cache] = found['caches']
+    assert cache['cache'] == 'one' and cache['files'] == 1 and cache['bytes'] > 0 and cache['max_bytes'] is None
+    assert cache['hits_per_second'] > 1 and 0.5 < cache['hit_ratio'] <= 1
+    assert cache['responses_per_second'] < server['requests_per_second']
 
 
 def test_handshakes_are_counted(watched):
@@ -270,9 +284,31 @@ def test_view_under_load(watched, view):
     assert re.match(r'app +127\.0\.0\.1:\d+ +up +[1-9]', rows[heading + 1]) and re.match(r'app .* up +0 +0 +0 ', rows[heading + 2])
     heading = next(number for number, row in enumerate(rows) if row.startswith('LOCATION'))
     assert re.match(r'127\.0\.0\.1:\d+ \S.* +[1-9][\d.]*k? +0 +[\d.]+ +[\d.]+ [mu]?s$', rows[heading + 1])
-    assert rows[23] == 'q quit   s sort: requests   h help' and all(len(row) <= 80 for row in rows)
+    assert rows[23] == 'q quit   s sort: requests   l locations   z server zones   c caches   h help' and all(len(row) <= 80 for row in rows)
     shown.press('q')
     assert shown.wait_for_exit() == 0 and '\x1b[?1049l' in shown.text, 'the former screen of the terminal returns'
+
+
+def test_lists_under_load(watched, view):
+    """The keys choose server zones, caches and locations; upstream servers stay."""
+    def row_after(heading, pattern):
+        def look(rows):
+            at = [number for number, row in enumerate(rows) if row.startswith(heading)]
+            return at and re.match(pattern, rows[at[0] + 1]) and any(row.startswith('UPSTREAM') for row in rows)
+        return look
+    with Load(watched.plain, 'plain', ['/cached/x', '/missing']):
+        shown = view(f'http://127.0.0.1:{watched.plain}/status')
+        shown.wait_for(row_after('LOCATION', r'127\.0\.0\.1:\d+ \S'), 'locations')
+        shown.press('z')
+        rows = shown.wait_for(row_after('SERVER ZONE', r'\S.* +[1-9][\d.]*k? +0 +[\d.]+ +[\d.]+ [mu]?s$'), 'zones of servers')
+        assert not any(row.startswith('LOCATION') for row in rows)
+        shown.press('c')
+        rows = shown.wait_for(row_after('CACHE', r'one +[1-9][\d.]*k? +[1-9][\d.]*k? +(100|[5-9]\d)\.\d% +1 +[\d.]+ [KM]?i?B +-$'), 'the cache')
+        assert not any(row.startswith('SERVER ZONE') for row in rows)
+        shown.press('l')
+        shown.wait_for(row_after('LOCATION', r'127\.0\.0\.1:\d+ \S'), 'locations again')
+    shown.press('q')
+    assert shown.wait_for_exit() == 0
 
 
 def test_keys_change_the_view(hostile, view):
@@ -369,6 +405,6 @@ def test_once_as_text(watched, hostile):
     assert ran.returncode == 0 and ran.stderr == ''
     lines = ran.stdout.splitlines()
     assert lines[0].startswith('sluice ') and lines[1].startswith('Requests') and 'q quit' not in ran.stdout
-    assert any(line.startswith('UPSTREAM') for line in lines) and all(len(line) <= 80 for line in lines)
+    assert all(any(line.startswith(heading) for line in lines) for heading in ('LOCATION', 'SERVER ZONE', 'CACHE', 'UPSTREAM')) and all(len(line) <= 80 for line in lines)
     ran = top(f'http://127.0.0.1:{hostile.port}/page', '--once')
     assert ran.returncode == 0 and r'\x1b[2J' in ran.stdout and '\x1b' not in ran.stdout

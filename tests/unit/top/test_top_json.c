@@ -30,7 +30,8 @@ START_TEST(an_idle_server)
     compare("{\"requests_total\": 1}", "{\"requests_total\": 1}",
             HEAD("", "0", "false") "  \"requests_per_second\": 0.000,\n" MIDDLE
                                    "  \"bytes_per_second\": 0.000,\n  \"paths\": [],\n  \"latency_seconds\": null,\n"
-                                   "  \"locations\": [],\n  \"upstreams\": []\n}\n");
+                                   "  \"locations\": [],\n  \"server_zones\": [],\n  \"caches\": [],\n"
+                                   "  \"upstreams\": []\n}\n");
 }
 END_TEST
 
@@ -43,6 +44,9 @@ START_TEST(a_restarted_server)
             "\"request_duration_seconds\": {\"buckets\": {\"0.5\": 3, \"+Inf\": 4}}, "
             "\"location_zones\": [{\"zone\": \"a\\\"b\", \"requests_total\": 3, \"responses_total\": {\"5xx\": 1}, "
             "\"request_duration_seconds\": {\"buckets\": {\"0.1\": 2, \"+Inf\": 4}, \"sum\": 0.5}}, {}], "
+            "\"server_zones\": [{\"zone\": \"s\", \"requests_total\": 2}], "
+            "\"caches\": [{\"cache\": \"\\e\", \"files\": 3, \"bytes\": 4, \"max_bytes\": 5, "
+            "\"responses_total\": {\"HIT\": 6, \"MISS\": 2}}, {}], "
             "\"upstreams\": [{\"upstream\": \"\\x00\", \"server\": \"s\", \"state\": \"up\", \"active\": 6, "
             "\"answer_seconds\": 0.25}]}",
             HEAD("\\u001B[2J\\\"", "5", "true") "  \"requests_per_second\": 4.000,\n" MIDDLE
@@ -56,7 +60,13 @@ START_TEST(a_restarted_server)
             "    {\"zone\": \"a\\\"b\", \"requests_per_second\": 3.000, \"failures_per_second\": 1.000, "
             "\"active\": 0.500, \"latency_seconds\": {\"p50\": 0.100000, \"p90\": null, \"p99\": null}},\n"
             "    {\"zone\": \"\", \"requests_per_second\": 0.000, \"failures_per_second\": 0.000, "
-            "\"active\": 0.000, \"latency_seconds\": null}\n  ],\n  \"upstreams\": [\n"
+            "\"active\": 0.000, \"latency_seconds\": null}\n  ],\n  \"server_zones\": [\n"
+            "    {\"zone\": \"s\", \"requests_per_second\": 2.000, \"failures_per_second\": 0.000, "
+            "\"active\": 0.000, \"latency_seconds\": null}\n  ],\n  \"caches\": [\n"
+            "    {\"cache\": \"\\u001B\", \"files\": 3, \"bytes\": 4, \"max_bytes\": 5, "
+            "\"responses_per_second\": 8.000, \"hits_per_second\": 6.000, \"hit_ratio\": 0.750000},\n"
+            "    {\"cache\": \"\", \"files\": 0, \"bytes\": 0, \"max_bytes\": null, \"responses_per_second\": 0.000, "
+            "\"hits_per_second\": 0.000, \"hit_ratio\": null}\n  ],\n  \"upstreams\": [\n"
             "    {\"upstream\": \"\\u0000\", \"server\": \"s\", \"state\": \"up\", "
             "\"requests_per_second\": 0.000, \"failures_per_second\": 0.000, \"active\": 6, "
             "\"header_seconds\": 0.000000, \"answer_seconds\": 0.250000}\n"

@@ -140,20 +140,61 @@ START_TEST(locations_are_found_by_name)
                           ZONE("again", 50, 5, 50, 50, 5)),
                     ZONES(ZONE("again", 4, 2, 3, 4, 0.5) "," ZONE("a", 30, 1, 30, 30, 5) "," ZONE("new", 2, 0, 0, 2, 8)
                           ",{\"zone\": \"idle\"}"), 2000000);
-    ck_assert_uint_eq(s.rates.location_count, 4);
-    NEAR(s.rates.locations[0].requests, 2);
-    NEAR(s.rates.locations[0].failures, 1);
-    NEAR(s.rates.locations[0].active, 0.25);
-    ck_assert(s.rates.locations[0].quantiles[TOP_P99].beyond);
-    NEAR(s.rates.locations[1].requests, 10);
-    NEAR(s.rates.locations[1].failures, 0);
-    NEAR(s.rates.locations[1].active, 2);
-    NEAR(s.rates.locations[1].quantiles[TOP_P50].seconds, 0.05);
-    NEAR(s.rates.locations[1].quantiles[TOP_P99].seconds, 0.099);
-    NEAR(s.rates.locations[2].requests, 1);
-    NEAR(s.rates.locations[2].active, 4);
-    ck_assert(!s.rates.locations[3].has_latency);
-    NEAR(s.rates.locations[3].requests, 0);
+    ck_assert_uint_eq(s.rates.zones[TOP_LOCATIONS].count, 4);
+    NEAR(s.rates.zones[TOP_LOCATIONS].items[0].requests, 2);
+    NEAR(s.rates.zones[TOP_LOCATIONS].items[0].failures, 1);
+    NEAR(s.rates.zones[TOP_LOCATIONS].items[0].active, 0.25);
+    ck_assert(s.rates.zones[TOP_LOCATIONS].items[0].quantiles[TOP_P99].beyond);
+    NEAR(s.rates.zones[TOP_LOCATIONS].items[1].requests, 10);
+    NEAR(s.rates.zones[TOP_LOCATIONS].items[1].failures, 0);
+    NEAR(s.rates.zones[TOP_LOCATIONS].items[1].active, 2);
+    NEAR(s.rates.zones[TOP_LOCATIONS].items[1].quantiles[TOP_P50].seconds, 0.05);
+    NEAR(s.rates.zones[TOP_LOCATIONS].items[1].quantiles[TOP_P99].seconds, 0.099);
+    NEAR(s.rates.zones[TOP_LOCATIONS].items[2].requests, 1);
+    NEAR(s.rates.zones[TOP_LOCATIONS].items[2].active, 4);
+    ck_assert(!s.rates.zones[TOP_LOCATIONS].items[3].has_latency);
+    NEAR(s.rates.zones[TOP_LOCATIONS].items[3].requests, 0);
+    samples_finish(&s);
+}
+END_TEST
+
+START_TEST(zones_of_servers_are_not_those_of_locations)
+{
+    static const char before[] = "{\"requests_total\": 1, \"server_zones\": [" ZONE("a", 10, 1, 10, 10, 1)
+        "], \"location_zones\": [" ZONE("a", 3, 0, 3, 3, 1) "]}";
+    static const char now[] = "{\"requests_total\": 1, \"server_zones\": [" ZONE("a", 30, 2, 30, 30, 2)
+        "], \"location_zones\": [" ZONE("a", 4, 0, 4, 4, 1) "]}";
+    struct samples s;
+
+    samples_compare(&s, before, now, 1000000);
+    ck_assert_uint_eq(s.rates.zones[TOP_SERVERS].count, 1);
+    NEAR(s.rates.zones[TOP_SERVERS].items[0].requests, 20);
+    NEAR(s.rates.zones[TOP_SERVERS].items[0].failures, 1);
+    NEAR(s.rates.zones[TOP_LOCATIONS].items[0].requests, 1);
+    samples_finish(&s);
+}
+END_TEST
+
+#define CACHE(name, miss, hit) \
+    "{\"cache\": \"" name "\", \"responses_total\": {\"MISS\": " #miss ", \"HIT\": " #hit "}}"
+#define CACHES(...) "{\"requests_total\": 1, \"caches\": [" __VA_ARGS__ "]}"
+
+/* The order changes, one goes, one comes, one begins again at 0. */
+START_TEST(caches_are_found_by_name)
+{
+    struct samples s;
+
+    samples_compare(&s, CACHES(CACHE("a", 10, 20) "," CACHE("gone", 9, 9) "," CACHE("again", 50, 50)),
+                    CACHES(CACHE("again", 2, 4) "," CACHE("a", 20, 50) "," CACHE("new", 0, 8) ",{\"cache\": \"idle\"}"),
+                    2000000);
+    ck_assert_uint_eq(s.rates.cache_count, 4);
+    NEAR(s.rates.caches[0].responses, 3);
+    NEAR(s.rates.caches[0].hits, 2);
+    NEAR(s.rates.caches[1].responses, 20);
+    NEAR(s.rates.caches[1].hits, 15);
+    NEAR(s.rates.caches[2].responses, 4);
+    NEAR(s.rates.caches[2].hits, 4);
+    NEAR(s.rates.caches[3].responses, 0);
     samples_finish(&s);
 }
 END_TEST
@@ -184,7 +225,8 @@ int main(void)
 {
     const TTest *const tests[] = {values_per_second, a_restart_resets_the_counters,
                                          a_counter_that_decreased_has_begun_again, extreme_values, quantiles,
-                                         upstream_servers_are_found_by_name, locations_are_found_by_name, NULL};
+                                         upstream_servers_are_found_by_name, locations_are_found_by_name,
+                                         zones_of_servers_are_not_those_of_locations, caches_are_found_by_name, NULL};
 
     return run_tests("top_rates", tests);
 }

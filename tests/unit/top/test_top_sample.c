@@ -116,6 +116,12 @@ static const struct {
     {"{\"requests_total\": 1, \"location_zones\": [{\"request_duration_seconds\": {\"buckets\": {\"1\": 2, \"2\": 1}"
      "}}]}", -EBADMSG},
     {"{\"requests_total\": 1, \"location_zones\": [{\"request_duration_seconds\": {\"sum\": \"x\"}}]}", -EBADMSG},
+    {"{\"requests_total\": 1, \"server_zones\": [{\"requests_total\": -1}]}", -EBADMSG},
+    {"{\"requests_total\": 1, \"caches\": [{\"cache\": \"a\", \"new\": 1, \"responses_total\": {}}]}", 0},
+    {"{\"requests_total\": 1, \"caches\": {}}", -EBADMSG},
+    {"{\"requests_total\": 1, \"caches\": [1]}", -EBADMSG},
+    {"{\"requests_total\": 1, \"caches\": [{\"responses_total\": 1}]}", -EBADMSG},
+    {"{\"requests_total\": 1, \"caches\": [{\"responses_total\": {\"HIT\": \"x\"}}]}", -EBADMSG},
     {"{\"requests_total\": 1, \"request_duration_seconds\": {\"buckets\": {\"1\": 1, \"0.5\": 2}}}", -EBADMSG},
     {"{\"requests_total\": 1, \"request_duration_seconds\": {\"buckets\": {\"1\": 2, \"2\": 1}}}", -EBADMSG},
     {"{\"requests_total\": 1, \"request_duration_seconds\": {\"buckets\": {\"+Inf\": 1, \"+Inf\": 1}}}", -EBADMSG},
@@ -154,10 +160,33 @@ static int parse_many(const char *head, const char *format, unsigned count, cons
     return error;
 }
 
+/* The sum of the responses does not wrap around. */
+START_TEST(responses_of_caches)
+{
+    static const char page[] =
+        "{\"requests_total\": 1, \"caches\": [{\"cache\": \"one\", \"files\": 2, \"bytes\": 3, \"max_bytes\": 4,"
+        "\"responses_total\": {\"MISS\": 5, \"HIT\": 7, \"STALE\": 1}},"
+        "{\"responses_total\": {\"MISS\": 18446744073709551615, \"HIT\": 18446744073709551615}}]}";
+    struct top_sample sample;
+
+    ck_assert_int_eq(top_sample_parse(str_from(page), &sample), 0);
+    ck_assert_uint_eq(sample.cache_count, 2);
+    ck_assert(str_equal(sample.caches[0].name, STR("one")));
+    ck_assert_uint_eq(sample.caches[0].files, 2);
+    ck_assert_uint_eq(sample.caches[0].bytes, 3);
+    ck_assert_uint_eq(sample.caches[0].max_bytes, 4);
+    ck_assert_uint_eq(sample.caches[0].responses, 13);
+    ck_assert_uint_eq(sample.caches[0].hits, 7);
+    ck_assert_uint_eq(sample.caches[1].responses, UINT64_MAX);
+    top_sample_finish(&sample);
+}
+END_TEST
+
 START_TEST(limits)
 {
     static const char upstreams[] = "{\"requests_total\": 1, \"upstreams\": [";
     static const char locations[] = "{\"requests_total\": 1, \"location_zones\": [";
+    static const char caches[] = "{\"requests_total\": 1, \"caches\": [";
     static const char buckets[] = "{\"requests_total\": 1, \"request_duration_seconds\": {\"buckets\": {";
     static const char paths[] = "{\"requests_total\": 1, \"sent_bytes_total\": {";
     struct top_sample sample;
@@ -168,9 +197,14 @@ START_TEST(limits)
     ck_assert_int_eq(parse_many(upstreams, "{\"active\": %u}", LIMIT_UPSTREAM_PEERS + 1, "]}", &sample), -E2BIG);
     top_sample_finish(&sample);
     ck_assert_int_eq(parse_many(locations, "{\"requests_total\": %u}", LIMIT_STATUS_ZONES, "]}", &sample), 0);
-    ck_assert_uint_eq(sample.locations[LIMIT_STATUS_ZONES - 1].requests, LIMIT_STATUS_ZONES);
+    ck_assert_uint_eq(sample.zones[TOP_LOCATIONS].items[LIMIT_STATUS_ZONES - 1].requests, LIMIT_STATUS_ZONES);
     top_sample_finish(&sample);
     ck_assert_int_eq(parse_many(locations, "{\"requests_total\": %u}", LIMIT_STATUS_ZONES + 1, "]}", &sample), -E2BIG);
+    top_sample_finish(&sample);
+    ck_assert_int_eq(parse_many(caches, "{\"files\": %u}", LIMIT_STATUS_ZONES, "]}", &sample), 0);
+    ck_assert_uint_eq(sample.caches[LIMIT_STATUS_ZONES - 1].files, LIMIT_STATUS_ZONES);
+    top_sample_finish(&sample);
+    ck_assert_int_eq(parse_many(caches, "{\"files\": %u}", LIMIT_STATUS_ZONES + 1, "]}", &sample), -E2BIG);
     top_sample_finish(&sample);
     ck_assert_int_eq(parse_many(buckets, "\"%u\": %u", LIMIT_TOP_BUCKETS, "}}}", &sample), 0);
     ck_assert_uint_eq(sample.latency.count, LIMIT_TOP_BUCKETS);
@@ -221,6 +255,7 @@ int main(void)
     tcase_add_test(tests, upstream_servers);
     tcase_add_test(tests, truncated_pages);
     tcase_add_loop_test(tests, other_pages, 0, sizeof(pages) / sizeof(pages[0]));
+    tcase_add_test(tests, responses_of_caches);
     tcase_add_test(tests, limits);
     tcase_add_test(tests, long_pages_and_texts);
     tcase_add_test(tests, each_error_has_a_sentence);

@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#define KEYS "   l locations   z server zones   c caches   h help"
+
 /* A monitor with two readings, the composed screen, and the page that the second reading has. */
 static struct {
     struct top_server server;
@@ -41,6 +43,15 @@ static const char locations[] =
     LOCATION("c\\u001b[2J", "20", "9", "20", "20", "0.25") ", {\"zone\": \"d\"}],"
     "\"upstreams\": [{\"upstream\": \"u\", \"server\": \"s\"}]}";
 
+static const char lists[] =
+    "{\"requests_total\": 1, \"sent_bytes_total\": {\"plain\": 1}, \"location_zones\": ["
+    LOCATION("a.test /", "10", "1", "10", "10", "0.5") "], \"server_zones\": ["
+    LOCATION("b.test", "10", "1", "10", "10", "0.5") ", " LOCATION("a.test", "20", "0", "10", "20", "1") "],"
+    "\"caches\": [{\"cache\": \"two\\u001b[2J\", \"files\": 3, \"bytes\": 2048,"
+    "\"responses_total\": {\"HIT\": 30, \"MISS\": 10}},"
+    "{\"cache\": \"one\", \"max_bytes\": 1073741824, \"responses_total\": {\"MISS\": 20}}, {\"cache\": \"idle\"}],"
+    "\"upstreams\": [{\"upstream\": \"u\", \"server\": \"s\"}]}";
+
 static void load(const char *first, const char *second)
 {
     memset(&bed, 0, sizeof(bed));
@@ -54,15 +65,21 @@ static void load(const char *first, const char *second)
     bed.monitor.readings = 2;
 }
 
-static void compose(enum top_sort sort, unsigned columns, unsigned rows, bool help)
+static void compose_list(enum top_list list, enum top_sort sort, unsigned columns, unsigned rows, bool help)
 {
     const struct top_content content = {.monitor = &bed.monitor,
                                         .wall_s = 1061,
+                                        .list = list,
                                         .sort = sort,
                                         .help = help,
-                                        .interactive = true};
+                                        .interactive = list < TOP_LISTS};
 
     top_screen_compose(&bed.screen, &content, columns, rows);
+}
+
+static void compose(enum top_sort sort, unsigned columns, unsigned rows, bool help)
+{
+    compose_list(TOP_LIST_LOCATIONS, sort, columns, rows, help);
 }
 
 static void is_line(unsigned i, const char *text)
@@ -95,7 +112,7 @@ START_TEST(all_lines)
     ck_assert_uint_eq(bed.screen.used, 24);
     for (unsigned i = 0; i < 23; i++)
         is_line(i, i < sizeof(lines) / sizeof(lines[0]) ? lines[i] : "");
-    is_line(23, "q quit   s sort: requests   h help");
+    is_line(23, "q quit   s sort: requests" KEYS);
     ck_assert_int_eq(bed.screen.lines[0].style, TOP_TITLE);
     ck_assert_int_eq(bed.screen.lines[7].style, TOP_HEADING);
     top_monitor_finish(&bed.monitor);
@@ -113,14 +130,14 @@ static const struct {
 
 START_TEST(sorted_columns)
 {
-    char order[4] = "", keys[80];
+    char order[4] = "", keys[81];
 
     load(before, page);
     compose(sorts[_i].sort, 80, 24, false);
     for (unsigned i = 0; i < 3; i++)
         order[i] = bed.screen.lines[12 + i].text[0];
     ck_assert_str_eq(order, sorts[_i].order);
-    snprintf(keys, sizeof(keys), "q quit   s sort: %s   h help", sorts[_i].name);
+    snprintf(keys, sizeof(keys), "q quit   s sort: %s" KEYS, sorts[_i].name);
     is_line(23, keys);
     top_monitor_finish(&bed.monitor);
 }
@@ -128,10 +145,10 @@ END_TEST
 
 START_TEST(every_size)
 {
-    load(before, _i ? locations : page);
+    load(before, _i ? lists : page);
     for (unsigned columns = 0; columns < 300; columns += columns < 4 ? 1 : 19) {
         for (unsigned rows = 0; rows < 300; rows += rows < 40 ? 1 : 31) {
-            compose(TOP_BY_NAME, columns, rows, rows % 2);
+            compose_list(columns % TOP_LISTS, TOP_BY_NAME, columns, rows, rows % 2);
             ck_assert_uint_eq(bed.screen.used, rows < LIMIT_TOP_ROWS ? rows : LIMIT_TOP_ROWS);
             for (unsigned i = 0; i < bed.screen.used; i++)
                 ck_assert_uint_le(strlen(bed.screen.lines[i].text), bed.screen.columns);
@@ -215,14 +232,77 @@ START_TEST(few_rows_for_three_tables)
 }
 END_TEST
 
+#define ZONE_HEADING(name) name "                                  REQ/S    5XX/S   ACTIVE        P99"
+
+START_TEST(lists_by_keys)
+{
+    static const char *const expected[TOP_LISTS][4] = {
+        {ZONE_HEADING("LOCATION   "),
+         "a.test /                                        10        1     0.50    99.0 ms", "",
+         "UPSTREAM           SERVER              STATE       REQ/S  FAIL/S ACTIVE     TIME"},
+        {ZONE_HEADING("SERVER ZONE"),
+         "a.test                                          20        0        1     982 ms",
+         "b.test                                          10        1     0.50    99.0 ms", ""},
+        {"CACHE                   RESP/S    HIT/S     HITS    FILES      BYTES        MAX",
+         "two\\x1b[2J                  40       30    75.0%        3   2.00 KiB          -",
+         "one                         20        0     0.0%        0        0 B   1.00 GiB",
+         "idle                         0        0        -        0        0 B          -"},
+    };
+
+    load(before, lists);
+    for (enum top_list list = 0; list < TOP_LISTS; list++) {
+        compose_list(list, TOP_BY_REQUESTS, 80, 24, false);
+        for (unsigned i = 0; i < 4; i++)
+            is_line(10 + i, expected[list][i]);
+    }
+    compose_list(TOP_LIST_CACHES, TOP_BY_FAILURES, 80, 24, false);
+    is_line(11, expected[TOP_LIST_CACHES][2]);
+    top_monitor_finish(&bed.monitor);
+}
+END_TEST
+
+/* The heading alone: there are none. */
+START_TEST(empty_lists)
+{
+    load(before, page);
+    for (enum top_list list = TOP_LIST_SERVERS; list < TOP_LISTS; list++) {
+        compose_list(list, TOP_BY_REQUESTS, 80, 24, false);
+        ck_assert(strncmp(bed.screen.lines[11].text, list == TOP_LIST_CACHES ? "CACHE " : "SERVER ZONE ", 6) == 0);
+        is_line(12, "");
+        is_line(13, lines[11]);
+    }
+    top_monitor_finish(&bed.monitor);
+}
+END_TEST
+
+/* Without a terminal, all lists that are not empty. */
+START_TEST(all_lists)
+{
+    static const char *const headings[] = {"LOCATION ", "SERVER ZONE ", "CACHE ", "UPSTREAM "};
+    unsigned at = 0;
+
+    load(before, lists);
+    compose_list(TOP_LISTS, TOP_BY_REQUESTS, 80, LIMIT_TOP_ROWS, false);
+    for (unsigned i = 0; i < bed.screen.used && at < 4; i++)
+        at += strncmp(bed.screen.lines[i].text, headings[at], strlen(headings[at])) == 0;
+    ck_assert_uint_eq(at, 4);
+    ck_assert_uint_eq(bed.screen.used, 24);
+    top_monitor_finish(&bed.monitor);
+    load(before, page);
+    compose_list(TOP_LISTS, TOP_BY_REQUESTS, 80, LIMIT_TOP_ROWS, false);
+    ck_assert_uint_eq(bed.screen.used, sizeof(lines) / sizeof(lines[0]));
+    top_monitor_finish(&bed.monitor);
+}
+END_TEST
+
 START_TEST(help_and_restart)
 {
     load("{\"requests_total\": 0, \"start_time_seconds\": 2}", page);
     compose(TOP_BY_REQUESTS, 80, 24, true);
     is_line(6, "The server has restarted.");
     is_line(7, "q                quit");
-    is_line(17, "");
-    is_line(23, "q quit   s sort: requests   h help");
+    is_line(19, "");
+    is_line(23, "q quit   s sort: requests" KEYS);
     top_monitor_finish(&bed.monitor);
 }
 END_TEST
@@ -253,13 +333,17 @@ START_TEST(hostile_pages)
         "\"location_zones\": [{\"zone\": \"\\e[31m%n\", \"requests_total\": 18446744073709551615,"
         "\"responses_total\": {\"5xx\": 18446744073709551615}, \"request_duration_seconds\": {\"buckets\":"
         "{\"18446744073708\": 1, \"+Inf\": 18446744073709551615}, \"sum\": 18446744073708}}, {}],"
+        "\"server_zones\": [{\"zone\": \"\\e[31m%n\"}],"
+        "\"caches\": [{\"cache\": \"\\e[31m%n\", \"bytes\": 18446744073709551615,"
+        "\"files\": 18446744073709551615, \"max_bytes\": 18446744073709551615,"
+        "\"responses_total\": {\"HIT\": 18446744073709551615, \"MISS\": 1}}],"
         "\"upstreams\": [{\"upstream\": \"\\t\\x9b\", \"server\": \"\\u2028\", \"state\": \"\\0\","
         "\"requests_total\": 18446744073709551615,"
         "\"active\": 18446744073709551615, \"answer_seconds\": 18446744073708}, {}]}";
 
     load("{\"requests_total\": 0}", hostile);
     for (unsigned columns = 1; columns < 260; columns += 3) {
-        compose(TOP_BY_TIME, columns, 24, false);
+        compose_list(columns % (TOP_LISTS + 1), TOP_BY_TIME, columns, 24, false);
         for (unsigned i = 0; i < bed.screen.used; i++) {
             ck_assert_uint_le(strlen(bed.screen.lines[i].text), columns);
             for (const char *at = bed.screen.lines[i].text; *at; at++)
@@ -285,6 +369,9 @@ int main(void)
     tcase_add_test(tests, location_lines);
     tcase_add_loop_test(tests, sorted_locations, 0, TOP_SORTS);
     tcase_add_test(tests, few_rows_for_three_tables);
+    tcase_add_test(tests, lists_by_keys);
+    tcase_add_test(tests, empty_lists);
+    tcase_add_test(tests, all_lists);
     tcase_add_test(tests, help_and_restart);
     tcase_add_test(tests, before_the_second_reading);
     tcase_add_test(tests, hostile_pages);
