@@ -39,7 +39,7 @@ struct gateway_fill {
     bool (*delays_body)(const struct gateway_request *p);
     /* True if the head is delayed until the response is stored; the exchange is resumed afterwards. */
     bool (*delays_head)(struct gateway_request *p);
-    /* True if the response is being stored, and the client has it by its If-None-Match or If-Modified-Since. */
+    /* True if the response is or could be stored, and the client has it by its If-None-Match or If-Modified-Since. */
     bool (*is_not_modified)(const struct gateway_request *p);
     /* Continues as a background update. Returns a cache state for `rest` with the same status; NULL: out of memory. */
     struct gateway_cached *(*detach)(struct gateway_request *p, struct gateway_request *rest);

@@ -103,14 +103,20 @@ static bool is_understood(int status)
     return status >= 200 && status < 600 && status != 206 && status != 304;
 }
 
+bool freshness_is_storable(const struct received_response *response)
+{
+    const struct cache_control *control = response->response_control;
+
+    if (!is_understood(response->status) || control->is_private || control->malformed)
+        return false;
+    return control->must_understand ? !str_empty(status_reason(response->status)) : !control->no_store;
+}
+
 bool freshness_may_store(const struct received_response *response)
 {
     const struct cache_control *response_control = response->response_control;
 
-    if (!is_understood(response->status) || response->request_control->no_store ||
-        response_control->is_private || response_control->malformed)
-        return false;
-    if (response_control->must_understand ? str_empty(status_reason(response->status)) : response_control->no_store)
+    if (!freshness_is_storable(response) || response->request_control->no_store)
         return false;
     return !response->authorized || response_control->is_public || response_control->must_revalidate ||
            response_control->s_maxage != DELTA_NONE;

@@ -36,6 +36,8 @@ int64_t freshness_initial_age(const struct received_response *response);
  * 304).
  */
 bool freshness_may_store(const struct received_response *response);
+/* The same regardless of the request: its Cache-Control and Authorization. */
+bool freshness_is_storable(const struct received_response *response);
 
 /* A stored response. */
 struct freshness {

@@ -64,6 +64,7 @@ def served(launch, loop, transport, new_directory, upstream, sites):
             '/': to,
             '/lock/': {**to, 'proxy_cache_lock': True, 'proxy_cache_lock_timeout': '100s', 'proxy_cache_lock_age': '100s'},
             '/small/': {**to, 'proxy_cache': 'small'},
+            '/excluded/': {**to, 'proxy_no_cache': 1},
             '/limited/': {**to, 'proxy_limit_rate': '1m'},
             '/unbuffered/': {**to, 'proxy_buffering': False},
             '/revalidate/': {**to, 'proxy_cache_revalidate': True},
@@ -256,12 +257,56 @@ def test_changed_response_in_place_of_a_stale_one(client, upstream, path):
     assert [request.header('if-none-match') for request in upstream.requests_of(target)][:2] == [None, '"v0"']
 
 
-@pytest.mark.parametrize('answer', ['', 'Cache-Control: no-store', 'Cache-Control: max-age=60\nSet-Cookie: a=b'])
-def test_response_that_is_not_stored_is_sent(client, upstream, path, answer):
+@pytest.mark.parametrize('answer', ['Cache-Control: no-store', 'Cache-Control: private, max-age=60', 'Cache-Control: no-cache',
+                                    'Cache-Control: max-age=60\nSet-Cookie: a=b', 'Cache-Control: max-age=60\nVary: *', 'X-Accel-Expires: 0'])
+def test_response_whose_fields_forbid_storing_is_sent(client, upstream, path, answer):
     target = path()
     upstream.answers[target] = f'{TAGGED}\n{answer}'
     first = fetch(client, target, 'If-None-Match: "v1"')
     assert (first.status, first.body) == (200, f'{target} 1'.encode())
+
+
+# Prefix, fields of the response, fields of the request, body.
+UNSTORED = {
+    'no lifetime': ('/', '', '', BIG),
+    'proxy_no_cache': ('/excluded/', 'Cache-Control: max-age=60', '', BIG),
+    'above the maximum size': ('/small/', 'Cache-Control: max-age=60', '', HUGE),
+    'authorized': ('/', 'Cache-Control: max-age=60', '\nAuthorization: Basic eDp5', BIG),
+}
+
+
+@pytest.mark.parametrize('why', UNSTORED)
+@pytest.mark.parametrize('method', ['GET', 'HEAD'])
+def test_conditions_are_evaluated_for_a_response_that_is_not_stored(client, upstream, path, method, why):
+    """As in nginx, unless fields of the response forbid to store it."""
+    prefix, answer, fields, body = UNSTORED[why]
+    target = path(prefix)
+    upstream.answers[target] = lambda peer: upstream.send_response(peer, f'{TAGGED}\n{answer}', body)
+    for tag, status in (('v1', 304), ('v2', 200), ('v1', 304)):
+        response = fetch(client, target, f'If-None-Match: "{tag}"{fields}', method=method)
+        assert (response.status, response.headers['x-cache'], response.headers['etag']) == (status, MISS, '"v1"')
+        assert response.body == (body if status == 200 and method == 'GET' else b'')
+        assert ('content-length' in response.headers) == (status == 200)
+    assert not [name for request in upstream.requests_of(target) for name, _ in request.lines if name.lower().startswith('if-')]
+
+
+def test_response_without_end_that_is_not_stored(client, served, upstream, held, path):
+    """The 304 does not wait for the body, and only a part of it is received: the connection to the upstream server is closed."""
+    target = path('/excluded/')
+    closed = threading.Event()
+
+    def respond(peer):
+        peer.read_body()
+        peer.send(f'HTTP/1.1 200 OK\r\n{TAGGED}\r\nTransfer-Encoding: chunked\r\n\r\n')
+        try:
+            while True:
+                peer.send(b'10000\r\n%s\r\n' % bytes(65536))
+        except OSError:
+            closed.set()
+        return False
+    upstream.answers[target] = respond
+    assert fetch(client, target, 'If-None-Match: "v1"').status == 304
+    assert closed.wait(60 * server_kit.PATIENCE)
 
 
 def test_error_page_is_not_conditional(client, upstream, path):

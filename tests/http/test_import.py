@@ -47,7 +47,7 @@ class Case:
 
 
 @pytest.fixture(params=CASES)
-def pair(request, tmp_path, site, certificate, upstream, packed):
+def pair(request, tmp_path, site, certificate, upstream, packed, new_directory):
     """The ports of nginx and sluice with the same configuration."""
     if NGINX is None:
         pytest.skip('nginx is not installed')
@@ -57,8 +57,10 @@ def pair(request, tmp_path, site, certificate, upstream, packed):
     for name in ('nginx', 'sluice'):
         folder = tmp_path / name
         folder.mkdir()
+        cache = new_directory()
+        cache.chmod(0o755)
         own = {'PORT': server_kit.free_port(), 'PLAIN': server_kit.free_port(), 'UPSTREAM': upstream, 'PACKED': packed,
-               'WWW': site, 'CERTIFICATE': certificate[0], 'KEY': certificate[1]}
+               'WWW': site, 'CACHE': cache / 'entries', 'CERTIFICATE': certificate[0], 'KEY': certificate[1]}
         conf = write_conf(folder, case.text, own)
         command = nginx_kit.nginx_command(folder, conf)
         if name == 'sluice':

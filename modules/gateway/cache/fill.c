@@ -85,6 +85,7 @@ int cached_response_head(struct gateway_request *p)
         cached_invalidate(p);
     if (!cached)
         return 0;
+    cached->storable = false;
     if (!is_safe(p->sent.method)) /* cached_invalidate does not concern the response of this request */
         cached->origin.since = cache_zone_sequence(cache_store_conf(cached->store)->zone);
     received.request_control = &cached->request_control;

@@ -1,6 +1,6 @@
 /*
- * Conditional requests whose response was not stored: the complete response is requested and stored, and its validators
- * are compared with the client's conditions.
+ * Conditional requests whose response was not stored: the complete response is requested without conditions, and its
+ * validators are compared with the client's conditions.
  */
 #include "modules/gateway/cache/response_cache.h"
 
@@ -10,7 +10,9 @@ static bool may_be_not_modified(const struct gateway_request *p)
     const struct exchange *x = p->x;
     bool reads = x->request.method == METHOD_GET || x->request.method == METHOD_HEAD;
 
-    return p->cached && p->cached->fill && !p->cached->combined && p->reply.status == 200 && reads &&
+    if (!p->cached || !(p->cached->fill || cached_of(p)->storable))
+        return false;
+    return !p->cached->combined && p->reply.status == 200 && reads &&
            (p->for_head == FOR_HEAD_FETCHES || !exchange_is_subrequest(x)) && !exchange_is_error_page(x);
 }
 

@@ -137,21 +137,33 @@ uint64_t cached_max_stored_size(const struct gateway_request *p)
     return all < LIMIT_CACHE_BODY ? all : LIMIT_CACHE_BODY;
 }
 
+/* True if no field of the response forbids to store it. The absence of a lifetime is no such field. */
+static bool is_storable(const struct received_response *received, const struct stored_metadata *metadata, bool is_worth)
+{
+    if (headers_list_has(received->headers, STR("Vary"), STR("*")))
+        return false;
+    return is_worth ||
+           (metadata->lifetime_s == DELTA_NONE && !headers_find(received->headers, STR("X-Accel-Expires")));
+}
+
 int cached_may_store(struct gateway_request *p, const struct received_response *received,
                      struct stored_metadata *metadata)
 {
-    const struct cached *cached = cached_of(p);
+    struct cached *cached = cached_of(p);
     const struct gateway_cache_conf *conf = &p->conf->cache;
+    bool is_worth;
     int rejected;
 
     if (!cached->stores || p->sent.method == METHOD_HEAD || p->reply.status == 101)
         return 0;
-    if (!freshness_may_store(received) || headers_find(received->headers, STR("Set-Cookie")))
-        return 0;
-    if (p->reply.content_length != BODY_LENGTH_UNKNOWN && p->reply.content_length > cached_max_stored_size(p))
+    if (!freshness_is_storable(received) || headers_find(received->headers, STR("Set-Cookie")))
         return 0;
     cached_set_times(p, received, metadata);
-    if (!is_worth_storing(p, received, metadata))
+    is_worth = is_worth_storing(p, received, metadata);
+    cached->storable = is_storable(received, metadata, is_worth);
+    if (!is_worth || !freshness_may_store(received))
+        return 0;
+    if (p->reply.content_length != BODY_LENGTH_UNKNOWN && p->reply.content_length > cached_max_stored_size(p))
         return 0;
     rejected = cached_test_predicates(p->x, &conf->no_cache);
     return rejected < 0 ? rejected : !rejected;

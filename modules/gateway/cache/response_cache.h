@@ -48,6 +48,7 @@ struct cached {
     uint64_t fill_lock;                 /* 0: none */
     bool sliced;                    /* the response is assembled from slices */
     bool stores;                    /* the response is stored if allowed */
+    bool storable;                  /* no field of the response forbids to store it */
     bool revalidates;               /* the request was conditional for `stale` */
     int64_t request_sent_s;
     struct cache_fill *publishing[2]; /* complete, not yet published: the response, and the entry with its Vary names */
@@ -204,7 +205,7 @@ void cached_set_times(const struct gateway_request *p, const struct received_res
  * the request again without conditions; or -ENOMEM.
  */
 MUST_CHECK int cached_response_head(struct gateway_request *p);
-/* 1 if request, response and `proxy_no_cache` permit storing; sets the times. 0, or -ENOMEM. */
+/* 1 if request, response and `proxy_no_cache` permit storing; sets the times and cached->storable. 0, or -ENOMEM. */
 MUST_CHECK int cached_may_store(struct gateway_request *p, const struct received_response *received, struct stored_metadata *metadata);
 /* Sets cached->key from the response's Vary. 0; -ENOTSUP: cannot be stored; or -ENOMEM. */
 MUST_CHECK int cached_find_key(struct cached *cached, const struct headers *counting);
@@ -224,8 +225,10 @@ bool cached_delays_head(struct gateway_request *p);
 /* not_modified.c: */
 
 /*
- * True for a 200 to GET or HEAD that is being stored if If-None-Match, or without it If-Modified-Since, matches its
- * validators. Date does not replace Last-Modified: the response was not stored when the client got its version.
+ * True for a 200 to GET or HEAD if If-None-Match, or without it If-Modified-Since, matches its validators. The response
+ * is being stored; or, as in nginx, something else than its fields forbids that: it has no lifetime, is too long, or
+ * `proxy_no_cache` excludes it. Date does not replace Last-Modified: the response was not stored when the client got
+ * its version.
  */
 bool cached_is_not_modified(const struct gateway_request *p);
 /* As `detach` of struct gateway_fill. */

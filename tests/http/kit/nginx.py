@@ -40,7 +40,7 @@ FORWARDING = ('Via', 'Forwarded', 'X-Forwarded-For', 'X-Forwarded-Proto', 'X-For
 
 
 class UpstreamHandler(http.server.BaseHTTPRequestHandler):
-    """Responds with the received request as text."""
+    """Responds with the received request as text. Arguments of the target with an upper-case name are fields of the response."""
     protocol_version = 'HTTP/1.1'
 
     def respond(self):
@@ -52,6 +52,9 @@ class UpstreamHandler(http.server.BaseHTTPRequestHandler):
         self.send_header('Content-Type', 'text/x-echo')
         if 'moved' in self.path:
             self.send_header('Location', f'http://127.0.0.1:{self.server.server_port}/elsewhere')
+        for name, value in urllib.parse.parse_qsl(self.path.partition('?')[2]):
+            if name[0].isupper():
+                self.send_header(name, value)
         self.send_header('X-Powered-By', 'a test')
         self.send_header('Content-Length', str(len(text)))
         self.end_headers()

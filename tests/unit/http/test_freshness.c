@@ -202,6 +202,10 @@ START_TEST(directives_and_status_decide_about_storing)
         cache_control_read(&of_request, CACHE_OF_REQUEST, &request);
         cache_control_read(&of_answer, CACHE_OF_RESPONSE, &response);
         ck_assert_msg(freshness_may_store(&received) == cases[i].stored, "row %zu", i);
+        received.authorized = false;
+        of_request.count = 0;
+        cache_control_read(&of_request, CACHE_OF_REQUEST, &request);
+        ck_assert_msg(freshness_is_storable(&received) == freshness_may_store(&received), "row %zu", i);
         arena_reset(&arena);
     }
 }
