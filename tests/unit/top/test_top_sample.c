@@ -163,13 +163,13 @@ static int parse_many(const char *head, const char *format, unsigned count, cons
 /* The sum of the responses does not wrap around. */
 START_TEST(responses_of_caches)
 {
-    static const char page[] =
+    static const char text[] =
         "{\"requests_total\": 1, \"caches\": [{\"cache\": \"one\", \"files\": 2, \"bytes\": 3, \"max_bytes\": 4,"
         "\"responses_total\": {\"MISS\": 5, \"HIT\": 7, \"STALE\": 1}},"
         "{\"responses_total\": {\"MISS\": 18446744073709551615, \"HIT\": 18446744073709551615}}]}";
     struct top_sample sample;
 
-    ck_assert_int_eq(top_sample_parse(str_from(page), &sample), 0);
+    ck_assert_int_eq(top_sample_parse(str_from(text), &sample), 0);
     ck_assert_uint_eq(sample.cache_count, 2);
     ck_assert(str_equal(sample.caches[0].name, STR("one")));
     ck_assert_uint_eq(sample.caches[0].files, 2);
