@@ -144,6 +144,7 @@ struct gateway_incoming {
     struct chunk spliced;           /* bytes in the pipe, not pulled */
     struct gateway_rate_limit *rate_limit; /* NULL: no limit */
     int result;                     /* after all received bytes: -EAGAIN: more follow; 0: complete; else the error */
+    bool was_full;                  /* the last receive had LIMIT_RECEIVE_BYTES or more */
     bool wake_pending;              /* next returned -EAGAIN: the body must be woken */
 };
 

@@ -337,6 +337,7 @@ size_t gateway_received(void *user, struct str bytes)
                ? bytes.length
                : size_sub_sat(p->incoming.input.capacity, p->incoming.input.length);
     in = str_slice(bytes, 0, room);
+    p->incoming.was_full = bytes.length >= LIMIT_RECEIVE_BYTES;
     p->attempt->bytes_received += in.length;
     while (read_response_step(p, &in, str_skip(bytes, room)))
         ;

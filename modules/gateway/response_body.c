@@ -22,19 +22,31 @@ void gateway_wake_body(struct gateway_request *p)
     p->incoming.body.wake(p->incoming.body.owner);
 }
 
+/*
+ * True if enough of a body in chunks or FastCGI records was received, and more waits in the socket. Its framing hides
+ * the length of the rest.
+ */
+static bool is_framed_body_large(const struct gateway_request *p)
+{
+    return p->incoming.was_full && h1_reply_unframed(&p->reply) == 0 &&
+           p->attempt->bytes_received >= LIMIT_SPLICE_BYTES && !p->upstream.connection->tls;
+}
+
 static bool input_has_room(const struct gateway_request *p)
 {
     if (p->incoming.transfer == TRANSFER_SPOOLED)
         return !p->incoming.spool || !spool_full(p->incoming.spool);
-    return size_sub_sat(p->incoming.input.capacity, p->incoming.input.length) >= LIMIT_RECEIVE_BYTES ||
-           p->incoming.input.length == 0;
+    if (p->incoming.input.length == 0)
+        return true;
+    return size_sub_sat(p->incoming.input.capacity, p->incoming.input.length) >= LIMIT_RECEIVE_BYTES &&
+           !is_framed_body_large(p);
 }
 
 /* One large receive fills the whole input. */
 static bool wants_large_receive(const struct gateway_request *p)
 {
     return p->stage == GATEWAY_RESPONDING && p->incoming.transfer != TRANSFER_SPOOLED &&
-           p->incoming.input.length == 0 && gateway_body_is_large(p);
+           p->incoming.input.length == 0 && (gateway_body_is_large(p) || is_framed_body_large(p));
 }
 
 /* True while too many bytes of the response wait to be written to the cache. */

@@ -12,6 +12,7 @@ from kit.fastcgi import END, GOOD, STDERR, STDOUT, Application, end, out, record
 from kit.lifetime import wait_for
 
 BIG = bytes(range(256)) * 4096      # 1 MiB
+LARGE = bytes(range(251)) * 8192        # received in large pieces
 
 
 @pytest.fixture(scope='module')
@@ -169,6 +170,8 @@ ANSWERS = {
     '/no-fields': (out(b'\r\nbody') + end(), 200, b'body'),
     '/tiny': (out(GOOD + b'by bytes', size=1) + end(), 200, b'by bytes'),
     '/big': (out(GOOD + BIG, padding=3, size=9999) + end(), 200, BIG),
+    '/large': (out(GOOD + LARGE, padding=3, size=9999) + end(), 200, LARGE),
+    '/large-records': (out(GOOD + LARGE) + end(), 200, LARGE),
     '/no-content': (out(b'Status: 204 No Content\r\n\r\nignored') + end(), 204, b''),
     '/buffered/big': (out(GOOD + BIG) + end(), 200, BIG),
 }
@@ -200,6 +203,7 @@ FAULTS = {
 BROKEN = {
     '/truncated': out(GOOD + b'some'),
     '/truncated-inside': out(GOOD + b'some of it')[:-3],
+    '/truncated-large': out(GOOD + LARGE)[:-3],
     '/longer': out(b'Content-Length: 3\r\n\r\nlonger') + end(),
     '/shorter': out(b'Content-Length: 30\r\n\r\nshorter') + end(),
     '/after-the-end': out(GOOD + b'a') + record(STDOUT) + out(b'b') + end(),

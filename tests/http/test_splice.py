@@ -33,13 +33,11 @@ def to_the_end(peer):
     peer.send(LARGE)
 
 
-def chunked(peer):
+def chunked(peer, size=100000, whole=True):
     peer.send(HEAD + 'Transfer-Encoding: chunked\r\n\r\n')
-    for at in range(0, len(LARGE), 100000):
-        piece = LARGE[at:at + 100000]
-        peer.send(b'%x\r\n%s\r\n' % (len(piece), piece))
-    peer.send('0\r\n\r\n')
-    return True
+    peer.send(b''.join(b'%x\r\n%s\r\n' % (len(piece), piece) for piece in (LARGE[at:at + size] for at in range(0, len(LARGE), size))))
+    peer.send('0\r\n\r\n' if whole else '')
+    return whole
 
 
 def sends_small_pieces(peer):
@@ -78,6 +76,8 @@ SCRIPTS = {
     '/short': lambda peer: with_content_length(peer, LARGE[:300000], 300001),
     '/to-the-end': to_the_end,
     '/chunked': chunked,
+    '/chunked-small': lambda peer: chunked(peer, 999),
+    '/chunked-short': lambda peer: chunked(peer, whole=False),
     '/sends_small_pieces': sends_small_pieces,
     '/resets': resets,
     '/sends_excess_bytes': sends_excess_bytes,
@@ -151,7 +151,8 @@ def test_large_bodies_are_spliced(proxy, client, loop, transport, target, size):
     assert client.get('/again').body == LARGE, 'the connection continues'
 
 
-@pytest.mark.parametrize('target, size', [('/small', 65535), ('/copied/large', len(LARGE)), ('/chunked', len(LARGE))])
+@pytest.mark.parametrize('target, size', [('/small', 65535), ('/copied/large', len(LARGE)), ('/chunked', len(LARGE)),
+                                          ('/chunked-small', len(LARGE))])
 def test_unsuitable_bodies_are_copied(proxy, client, loop, transport, target, size):
     uri = f'{target}?copied-{loop}-{transport}'
     assert sha256(client.get(uri).body) == sha256(LARGE[:size])
@@ -196,10 +197,11 @@ def test_slow_server_body_is_complete(client):
     assert client.get('/sends_small_pieces').body == LARGE[:200000]
 
 
-def test_slow_client_gets_the_complete_body(proxy, transport):
+@pytest.mark.parametrize('target', ['/large', '/chunked', '/chunked-small'])
+def test_slow_client_gets_the_complete_body(proxy, transport, target):
     client = proxy.connect()
     client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 32768)
-    client.send('GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
     for _ in range(20):
         time.sleep(0.01)
         client.fill()
@@ -207,7 +209,8 @@ def test_slow_client_gets_the_complete_body(proxy, transport):
     client.close()
 
 
-@pytest.mark.parametrize('target, output', [('/short', 'before the end of the body'), ('/resets', 'Connection reset'), ('/still', 'timed out')])
+@pytest.mark.parametrize('target, output', [('/short', 'before the end of the body'), ('/chunked-short', 'before the end of the body'),
+                                            ('/resets', 'Connection reset'), ('/still', 'timed out')])
 def test_truncated_bodies_are_detectable(proxy, client, target, output):
     client.send(f'GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n')
     with pytest.raises(EOFError):
@@ -239,7 +242,7 @@ def test_resources_are_released(proxy, client, transport):
     sockets, _ = descriptors(proxy)
     for _ in range(2):
         threads = [threading.Thread(target=disconnect_after, args=(proxy, f'/once{target}', 0.02 * number))
-                   for number in range(5) for target in ('/large', '/resets', '/short', '/still', '/sends_small_pieces', '/to-the-end')]
+                   for number in range(5) for target in ('/large', '/resets', '/short', '/still', '/sends_small_pieces', '/to-the-end', '/chunked')]
         for one in threads:
             one.start()
         for one in threads:
