@@ -1,48 +1,67 @@
 /*
- * The zones of `status_zone` on the status page: requests of servers and of locations, with their times.
+ * The zones of `status_zone` on the status page: requests of servers and of locations, and connections of stream's
+ * servers, with their times.
  */
 #include "status.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The metrics of a zone; the first ones have one value. */
+enum zone_metric {
+    ZONE_COUNT,
+    ZONE_SENT,
+    ZONE_RECEIVED,
+    ZONE_NUMBERS,
+    ZONE_CLASSES = ZONE_NUMBERS,
+    ZONE_TIMES,
+    ZONE_METRICS,
+};
+
+struct zone_metric_text {
+    const char *name;
+    const char *help;
+};
+
+static const struct zone_metric_text of_requests[ZONE_METRICS] = {
+    [ZONE_COUNT] = {"requests_total", "Completed requests."},
+    [ZONE_SENT] = {"sent_bytes_total", "Bytes of responses, as in $bytes_sent."},
+    [ZONE_RECEIVED] = {"received_bytes_total", "Bytes of requests, as in $request_length."},
+    [ZONE_CLASSES] = {"responses_total", "Completed requests by class of status."},
+    [ZONE_TIMES] = {"request_duration_seconds", "Time from the first byte of a request to the end of its response."},
+};
+
+static const struct zone_metric_text of_connections[ZONE_METRICS] = {
+    [ZONE_COUNT] = {"connections_total", "Ended connections."},
+    [ZONE_SENT] = {"sent_bytes_total", "Bytes sent to clients, as in $bytes_sent."},
+    [ZONE_RECEIVED] = {"received_bytes_total", "Bytes received from clients, as in $bytes_received."},
+    [ZONE_CLASSES] = {"sessions_total", "Ended connections by class of status."},
+    [ZONE_TIMES] = {"session_duration_seconds", "Time from the acceptance of a connection to its end."},
+};
 
 static const struct {
     const char *metric;             /* first part of the names of its metrics */
     const char *list;               /* member of the JSON object */
     const char *title;
+    const char *count;              /* heading of the table in HTML */
+    const struct zone_metric_text *metrics;
 } kinds[STATUS_ZONE_KINDS] = {
-    [STATUS_ZONE_SERVER] = {"server_zone", "server_zones", "Servers"},
-    [STATUS_ZONE_LOCATION] = {"location_zone", "location_zones", "Locations"},
+    [STATUS_ZONE_SERVER] = {"server_zone", "server_zones", "Servers", "Requests", of_requests},
+    [STATUS_ZONE_LOCATION] = {"location_zone", "location_zones", "Locations", "Requests", of_requests},
+    [STATUS_ZONE_STREAM] = {"stream_zone", "stream_zones", "Servers of stream", "Connections", of_connections},
 };
 
-static uint64_t requests_of(const struct status_zone_counts *counts)
+/* The value of a metric that has one. */
+static uint64_t number_of(const struct status_zone_counts *counts, enum zone_metric metric)
 {
-    return latency_count(&counts->latency);
+    const uint64_t numbers[ZONE_NUMBERS] = {[ZONE_COUNT] = latency_count(&counts->latency),
+                                            [ZONE_SENT] = counts->sent,
+                                            [ZONE_RECEIVED] = counts->received};
+
+    return numbers[metric];
 }
-
-static uint64_t sent_of(const struct status_zone_counts *counts)
-{
-    return counts->sent;
-}
-
-static uint64_t received_of(const struct status_zone_counts *counts)
-{
-    return counts->received;
-}
-
-/* The metrics with one value per zone. */
-static const struct row {
-    const char *name;
-    const char *help;
-    uint64_t (*value)(const struct status_zone_counts *counts);
-} rows[] = {
-    {"requests_total", "Completed requests.", requests_of},
-    {"sent_bytes_total", "Bytes of responses, as in $bytes_sent.", sent_of},
-    {"received_bytes_total", "Bytes of requests, as in $request_length.", received_of},
-};
-
-#define ROWS (sizeof(rows) / sizeof(rows[0]))
 
 /* The label with its name, escaped for Prometheus text once for all samples. data NULL: out of memory. */
 static struct str make_label(struct arena *arena, const char *name)
@@ -100,24 +119,26 @@ static bool has_zones(const struct status_values *values, enum status_zone_kind 
     return next_zone(values, kind, &at) != NULL;
 }
 
-static void print_head(struct status_page_text *page, enum status_zone_kind kind, const char *name, const char *type,
-                       const char *help)
+static void print_head(struct status_page_text *page, enum status_zone_kind kind, enum zone_metric metric,
+                       const char *type)
 {
-    status_print(page, "# HELP sluice_%s_%s %s\n# TYPE sluice_%s_%s %s\n", kinds[kind].metric, name, help,
-                 kinds[kind].metric, name, type);
+    const struct zone_metric_text *text = &kinds[kind].metrics[metric];
+
+    status_print(page, "# HELP sluice_%s_%s %s\n# TYPE sluice_%s_%s %s\n", kinds[kind].metric, text->name, text->help,
+                 kinds[kind].metric, text->name, type);
 }
 
-static void prometheus_rows(struct status_page_text *page, const struct status_values *values,
-                            enum status_zone_kind kind)
+static void prometheus_numbers(struct status_page_text *page, const struct status_values *values,
+                               enum status_zone_kind kind)
 {
     const struct status_zone_value *value;
 
-    for (size_t i = 0; i < ROWS; i++) {
-        print_head(page, kind, rows[i].name, "counter", rows[i].help);
+    for (enum zone_metric metric = 0; metric < ZONE_NUMBERS; metric++) {
+        print_head(page, kind, metric, "counter");
         for (size_t at = 0; (value = next_zone(values, kind, &at)) != NULL;) {
-            status_print(page, "sluice_%s_%s{", kinds[kind].metric, rows[i].name);
+            status_print(page, "sluice_%s_%s{", kinds[kind].metric, kinds[kind].metrics[metric].name);
             status_print_text(page, value->label);
-            status_print(page, "} %llu\n", (unsigned long long)rows[i].value(&value->counts));
+            status_print(page, "} %llu\n", (unsigned long long)number_of(&value->counts, metric));
         }
     }
 }
@@ -127,10 +148,10 @@ static void prometheus_classes(struct status_page_text *page, const struct statu
 {
     const struct status_zone_value *value;
 
-    print_head(page, kind, "responses_total", "counter", "Completed requests by class of status.");
+    print_head(page, kind, ZONE_CLASSES, "counter");
     for (size_t at = 0; (value = next_zone(values, kind, &at)) != NULL;) {
         for (unsigned i = 0; i < STATUS_ZONE_CLASSES; i++) {
-            status_print(page, "sluice_%s_responses_total{", kinds[kind].metric);
+            status_print(page, "sluice_%s_%s{", kinds[kind].metric, kinds[kind].metrics[ZONE_CLASSES].name);
             status_print_text(page, value->label);
             status_print(page, ",class=\"%s\"} %llu\n", status_class_names[i],
                          (unsigned long long)value->counts.classes[i]);
@@ -141,12 +162,11 @@ static void prometheus_classes(struct status_page_text *page, const struct statu
 static void prometheus_times(struct status_page_text *page, const struct status_values *values,
                              enum status_zone_kind kind)
 {
-    const char *name = kind == STATUS_ZONE_SERVER ? "server_zone_request_duration_seconds"
-                                                  : "location_zone_request_duration_seconds";
     const struct status_zone_value *value;
+    char name[64];
 
-    print_head(page, kind, "request_duration_seconds", "histogram",
-               "Time from the first byte of a request to the end of its response.");
+    snprintf(name, sizeof(name), "%s_%s", kinds[kind].metric, kinds[kind].metrics[ZONE_TIMES].name);
+    print_head(page, kind, ZONE_TIMES, "histogram");
     for (size_t at = 0; (value = next_zone(values, kind, &at)) != NULL;)
         status_histogram_prometheus(page, name, value->label, &value->counts.latency);
 }
@@ -156,7 +176,7 @@ void status_zones_prometheus(struct status_page_text *page, const struct status_
     for (unsigned kind = 0; kind < STATUS_ZONE_KINDS; kind++) {
         if (!has_zones(values, kind))
             continue;
-        prometheus_rows(page, values, kind);
+        prometheus_numbers(page, values, kind);
         prometheus_classes(page, values, kind);
         prometheus_times(page, values, kind);
     }
@@ -164,16 +184,18 @@ void status_zones_prometheus(struct status_page_text *page, const struct status_
 
 static void json_zone(struct status_page_text *page, const struct status_zone_value *value)
 {
+    const struct zone_metric_text *metrics = kinds[value->kind].metrics;
+
     status_print(page, "{\"zone\": \"");
     status_print_json(page, value->name);
     status_print(page, "\"");
-    for (size_t i = 0; i < ROWS; i++)
-        status_print(page, ", \"%s\": %llu", rows[i].name, (unsigned long long)rows[i].value(&value->counts));
-    status_print(page, ", \"responses_total\": {");
+    for (enum zone_metric i = 0; i < ZONE_NUMBERS; i++)
+        status_print(page, ", \"%s\": %llu", metrics[i].name, (unsigned long long)number_of(&value->counts, i));
+    status_print(page, ", \"%s\": {", metrics[ZONE_CLASSES].name);
     for (unsigned i = 0; i < STATUS_ZONE_CLASSES; i++)
         status_print(page, "%s\"%s\": %llu", i ? ", " : "", status_class_names[i],
                      (unsigned long long)value->counts.classes[i]);
-    status_print(page, "}, \"request_duration_seconds\": ");
+    status_print(page, "}, \"%s\": ", metrics[ZONE_TIMES].name);
     status_histogram_json(page, &value->counts.latency);
     status_print(page, "}");
 }
@@ -240,8 +262,8 @@ void status_zones_html(struct status_page_text *page, const struct status_values
             continue;
         status_print(page,
                      "<h2>%s</h2>\n<p class=\"note\">Mean and 99th percentile in milliseconds.</p>\n<table>\n"
-                     "<tr><th>Zone<th>Requests<th>5xx<th>Mean<th>p99\n",
-                     kinds[kind].title);
+                     "<tr><th>Zone<th>%s<th>5xx<th>Mean<th>p99\n",
+                     kinds[kind].title, kinds[kind].count);
         for (size_t at = 0; (value = next_zone(values, kind, &at)) != NULL;)
             html_zone(page, value);
         status_print(page, "</table>\n");

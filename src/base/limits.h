@@ -110,7 +110,7 @@
 #define LIMIT_WATCHDOG_INTERVAL_MS_MIN 100         /* bounds of the time between two messages for the watchdog of a service manager */
 #define LIMIT_WATCHDOG_INTERVAL_MS_MAX (3600 * 1000)
 #define LIMIT_STOP_MS               5000            /* a worker that has not exited this long after a fast shutdown began is killed */
-#define LIMIT_STATUS_ZONES          1024            /* zones of status_zone, of servers and locations together */
+#define LIMIT_STATUS_ZONES          1024            /* zones of status_zone, of servers, locations and servers of stream together */
 #define LIMIT_STATUS_ZONE_NAME      256             /* bytes of a name; one made from a longer pattern is truncated */
 
 /* control */
@@ -196,7 +196,7 @@
 #define LIMIT_UPSTREAM_TRIES        64              /* servers tried for one request */
 #define LIMIT_UPSTREAM_WEIGHT       65535           /* weight of one server, as in an SRV record */
 #define LIMIT_UPSTREAM_CHANGES      128             /* servers added and removed at run time since the last reload, of all groups */
-#define LIMIT_UPSTREAM_CHANGE_VALUE 0xffffffffu     /* max_conns, max_fails, and milliseconds of fail_timeout of such a server */
+#define LIMIT_UPSTREAM_CHANGE_VALUE 0xffffffffu     /* max_conns, max_fails, and milliseconds of fail_timeout and slow_start of such a server */
 #define LIMIT_UPSTREAM_FOLLOW_MS    1000            /* interval in which an idle worker looks for such changes */
 #define LIMIT_UPSTREAM_ZONE_PORTS   1024            /* ports of one `zone`: each is a rule of the workers' sandbox */
 #define LIMIT_UPSTREAM_PAUSE_MS     300000          /* longest pause before a failed server is tried again, unless fail_timeout is longer */

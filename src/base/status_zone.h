@@ -1,6 +1,6 @@
 /*
- * The zones of `status_zone`: counts of the requests of servers and of locations, in memory that the master creates
- * before it forks.
+ * The zones of `status_zone`: counts of the requests of servers and of locations, and of the connections of stream's
+ * servers, in memory that the master creates before it forks.
  *
  * Each zone has a row for each slot of a worker. A row has one writer at a time (the worker of that slot), so counting
  * is a plain store without locks, and no two workers write one cache line. The replacement of a worker continues its
@@ -17,15 +17,15 @@
 
 #include <stddef.h>
 
-enum status_zone_kind { STATUS_ZONE_SERVER, STATUS_ZONE_LOCATION, STATUS_ZONE_KINDS };
+enum status_zone_kind { STATUS_ZONE_SERVER, STATUS_ZONE_LOCATION, STATUS_ZONE_STREAM, STATUS_ZONE_KINDS };
 
 #define STATUS_ZONE_CLASSES 6       /* of a status by its first digit; [0]: others */
 
 /* Three cache lines of 64 bytes. Every member consists of uint64_t. */
 struct status_zone_counts {
-    struct latency latency;         /* of all requests */
+    struct latency latency;         /* of all requests or connections */
     uint64_t classes[STATUS_ZONE_CLASSES];
-    uint64_t sent, received;        /* bytes, as $bytes_sent and $request_length */
+    uint64_t sent, received;        /* bytes, as $bytes_sent and $request_length; in stream $bytes_received */
 };
 
 struct status_zone_table;
@@ -43,7 +43,7 @@ struct status_zones {
     size_t count, capacity;
 };
 
-/* An ended request. */
+/* An ended request, or an ended connection of stream. */
 struct status_zone_request {
     int status;                     /* $status; 0: none */
     uint64_t took_us;
@@ -64,7 +64,7 @@ MUST_CHECK int status_zones_open(struct status_zones *zones, const struct status
 /* Accepts zones that were not opened, or only in part. */
 void status_zones_close(struct status_zones *zones);
 
-/* Counts a request in the row of the worker at `slot`. Nothing if the zone is NULL or not open, or has no such slot. */
+/* Counts a request or connection in the row of the worker at `slot`. Nothing if the zone is NULL or not open, or has no such slot. */
 void status_zone_count(const struct status_zone *zone, unsigned slot, const struct status_zone_request *request);
 /* Returns the sums of the rows of the first `slots` slots; zeros if the zone is not open. */
 void status_zone_sum(const struct status_zone *zone, unsigned slots, struct status_zone_counts *out_sum);

@@ -58,6 +58,13 @@ struct core_main {
 enum satisfy { SATISFY_ALL, SATISFY_ANY };
 enum error_format { ERROR_AUTO, ERROR_HTML, ERROR_JSON, ERROR_TEXT };
 
+/* `status_zone` in one scope. */
+struct status_zone_setting {
+    struct str text;                /* as written */
+    struct str name;                /* the name of this scope's zone; empty: none is given */
+    bool made;                      /* on: zones of this scope and of inner ones without a name get one */
+};
+
 /* Directives common to http, server and location. */
 struct core_site {
     const struct template *root;    /* NULL: none; absolute, or begins with a variable */
@@ -95,11 +102,7 @@ struct core_site {
         int policy;                 /* enum symlinks */
         const struct template *from; /* symbolic links in this prefix of a file's path are not checked; NULL: all are */
     } disable_symlinks;
-    struct {
-        struct str text;            /* as written */
-        struct str name;            /* the name of this scope's zone; empty: none is given */
-        bool made;                  /* on: zones of this scope and of inner ones without a name get one */
-    } status_zone;
+    struct status_zone_setting status_zone;
     struct conf_rows error_pages;   /* struct error_page, site/core.h */
     struct conf_rows access_logs;   /* struct access_log_row, log/access_log.h */
 };

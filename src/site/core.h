@@ -57,10 +57,11 @@ directive_row core_control_read;
 int core_read_sandbox(struct conf_reader *reader, const struct conf_node *node, void *out);
 
 /*
- * Sets `name` and `made` of a scope's status_zone from its text. A name applies to the scope where it is written; on and
+ * Sets `name` and `made` from the text of a scope's status_zone. A name applies to the scope where it is written; on and
  * off apply to inner scopes, too, also to those inside a scope with a name. Returns 0, or -EINVAL after reporting.
  */
-MUST_CHECK int core_status_zone_check(struct core_site *site, struct conf_reader *reader, const struct conf_node *at);
+MUST_CHECK int core_status_zone_check(struct status_zone_setting *setting, struct conf_reader *reader,
+                                      const struct conf_node *at);
 /* Returns the address of a server without `listen`: nginx's *:80, or *:8000 without root privileges. */
 struct str core_default_address(void);
 

@@ -487,7 +487,7 @@ static int check_root(struct core_site *site, struct conf_reader *reader, const 
 
 static int check_site(void *conf, struct conf_reader *reader, const struct conf_node *at)
 {
-    int error = core_status_zone_check(conf, reader, at);
+    int error = core_status_zone_check(&((struct core_site *)conf)->status_zone, reader, at);
 
     return error < 0 ? error : check_root(conf, reader, at);
 }

@@ -14,26 +14,29 @@ static bool is_zone_name(struct conf_reader *reader, const struct conf_node *nod
         fault = "status_zone has no value";
     else if (name.length > LIMIT_STATUS_ZONE_NAME)
         fault = "the name of the zone is too long";
-    else if (reader->scope == SCOPE_HTTP)
-        fault = "http has no zone of its own";
+    else if (reader->scope == SCOPE_HTTP || reader->scope == SCOPE_STREAM)
+        fault = reader->scope == SCOPE_HTTP ? "http has no zone of its own" : "stream has no zone of its own";
     if (fault)
-        conf_error(reader->errors, node->mark, STR("write: status_zone: on, or a name in a server or location"), "%s",
-                   fault);
+        conf_error(reader->errors, node->mark,
+                   reader->scope & (SCOPE_STREAM | SCOPE_STREAM_SERVER)
+                       ? STR("write: status_zone: on, or a name in a server")
+                       : STR("write: status_zone: on, or a name in a server or location"), "%s", fault);
     return !fault;
 }
 
-int core_status_zone_check(struct core_site *site, struct conf_reader *reader, const struct conf_node *at)
+int core_status_zone_check(struct status_zone_setting *setting, struct conf_reader *reader,
+                           const struct conf_node *at)
 {
     const struct conf_node *node = conf_map_get(at, STR("status_zone"));
-    struct str text = site->status_zone.text;
+    struct str text = setting->text;
 
-    site->status_zone.name = STR("");
+    setting->name = STR("");
     if (!node || !text.data || reader->is_overlay)
         return 0;
-    if (conf_switch_parse(text, &site->status_zone.made) == 0)
+    if (conf_switch_parse(text, &setting->made) == 0)
         return 0;
     if (!is_zone_name(reader, node, text))
         return -EINVAL;
-    site->status_zone.name = text;
+    setting->name = text;
     return 0;
 }

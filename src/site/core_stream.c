@@ -82,6 +82,17 @@ static const struct directive directives[] = {
      .example = "log_format: {short: '$remote_addr $status $upstream_addr'}",
      .schema = "{\"type\": \"object\"}",
      .help = "Named line formats for access_log; main, basic and json are built in."},
+    {.name = "status_zone",
+     .scopes = BOTH,
+     .type = DIRECTIVE_TEXT,
+     .line = true,
+     .offset = AT(status_zone.text),
+     .default_value = "off",
+     .example = "status_zone: on",
+     .help = "Count connections, by status, their times and bytes in a zone of the server, for the status page. A name "
+             "counts the connections of this server under it; several servers may share a name. on makes the name: the "
+             "first server_name, else the first address. A connection counts when it ends. on and off are inherited, a "
+             "name is not. After a reload, zones with the same name continue."},
     UPSTREAM_BIND_ROW("proxy_bind", BOTH, AT(bind)),
     {.name = "proxy_connect_timeout",
      .scopes = BOTH,
@@ -177,8 +188,16 @@ static const struct directive directives[] = {
     {0},
 };
 
+static int check_stream(void *conf, struct conf_reader *reader, const struct conf_node *at)
+{
+    struct core_stream *stream = conf;
+
+    return core_status_zone_check(&stream->status_zone, reader, at);
+}
+
 const struct conf_group core_stream_group = {
     .name = "stream",
     .directives = directives,
     .size = sizeof(struct core_stream),
+    .check = check_stream,
 };

@@ -4,9 +4,7 @@
 #ifndef SITE_CORE_STREAM_H
 #define SITE_CORE_STREAM_H
 
-#include "conf/conf_schema.h"
-#include "upstream/upstream.h"
-#include "wire/wire.h"
+#include "site/configuration.h"
 
 struct stream_pass {
     const struct upstream *upstream; /* NULL: none, or proxy_pass contains variables */
@@ -19,6 +17,7 @@ struct core_stream {
     union proxy_address bind;       /* proxy_bind; AF_UNSPEC: none */
     struct conf_rows log_formats;   /* struct log_format, without the built-in ones */
     struct conf_rows access_logs;   /* struct access_log_row */
+    struct status_zone_setting status_zone;
     uint64_t connect_timeout_ms;
     uint64_t timeout_ms;
     uint64_t next_tries;            /* 0: as many as there are servers */
@@ -47,6 +46,7 @@ struct stream_server {
     const struct core_stream *conf;
     const struct core_stream_tls *tls;
     void *const *module_conf;       /* by index in module_table */
+    const struct status_zone *zone; /* of status_zone; NULL: none */
     struct wire_settings wire;
 };
 

@@ -81,10 +81,12 @@ void location_set_alias_prefix(struct load *load, const struct conf_node *node, 
 MUST_CHECK int load_when_blocks(struct load *load, const struct conf_node *node, const struct location *outer,
                                 struct location *location);
 /*
- * Sets the zones of a server's own scope, or of a location of the server that was read last, by `status_zone`; `node`
- * and `pair` are their places in the file. Called after their values are set. Return 0 or -ENOMEM; errors are reported.
+ * Set what `status_zone` says: the zones of a server's own scope, the zone of a server of stream, or those of a location
+ * of the server that was read last; `node` and `pair` are their places in the file. Called after their values are set.
+ * Return 0 or -ENOMEM; errors are reported.
  */
 MUST_CHECK int load_server_zone(struct load *load, const struct conf_node *node, struct loaded_server *loaded);
+MUST_CHECK int load_stream_zone(struct load *load, const struct loaded_server *loaded, struct stream_server *stream);
 MUST_CHECK int load_location_zone(struct load *load, const struct conf_pair *pair, struct location *location);
 /* Collects the certificates of `ssl_certificate: acme` of all servers. Returns 0 or -ENOMEM; errors are reported. */
 MUST_CHECK int load_acme(struct load *load);

@@ -1,6 +1,8 @@
 /*
- * The zones of `status_zone`: their names, and where the requests of each location are counted.
+ * The zones of `status_zone`: their names, and where the requests of each location and the connections of
+ * each server of stream are counted.
  */
+#include "site/core_stream.h"
 #include "site/load.h"
 
 #include "base/limits.h"
@@ -69,6 +71,16 @@ int load_server_zone(struct load *load, const struct conf_node *node, struct loa
     if (!str_empty(given) || root->site->status_zone.made)
         error = add_zone(load, node->mark, STATUS_ZONE_SERVER, loaded->zone_name, &zones.server);
     return error < 0 ? error : set_zones(load, root, zones);
+}
+
+int load_stream_zone(struct load *load, const struct loaded_server *loaded, struct stream_server *stream)
+{
+    const struct status_zone_setting *setting = &stream->conf->status_zone;
+    struct str name = str_empty(setting->name) ? default_zone_name(loaded) : setting->name;
+
+    if (str_empty(setting->name) && !setting->made)
+        return 0;
+    return add_zone(load, loaded->node->mark, STATUS_ZONE_STREAM, truncate(name), &stream->zone);
 }
 
 int load_location_zone(struct load *load, const struct conf_pair *pair, struct location *location)

@@ -64,7 +64,9 @@ static int load_one(struct load *load, const struct conf_node *node, const struc
     load->configuration->servers[load->server_count++] = server;
     load->configuration->server_count = load->server_count;
     check_server(load, node, loaded);
-    return load_names(load, server, &loaded->own->names);
+    if (load_names(load, server, &loaded->own->names) < 0)
+        return -ENOMEM;
+    return load_stream_zone(load, loaded, stream);
 }
 
 /*

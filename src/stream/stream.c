@@ -236,6 +236,18 @@ static void client_writable(struct wire *wire)
         stream_end_if_complete(stream);
 }
 
+static void count_in_zone(const struct stream *stream)
+{
+    const struct status_zone_request ended = {
+        .status = stream->status,
+        .took_us = u64_sub_sat(stream->worker->loop.clock.monotonic_us, stream->began_us),
+        .sent = stream->down.bytes + stream->own_bytes,
+        .received = stream->up.bytes + stream->hello_bytes,
+    };
+
+    status_zone_count(stream->server_conf->zone, stream->worker->shared_index, &ended);
+}
+
 static void client_closed(struct wire *wire, enum wire_close_reason how)
 {
     struct stream *stream = stream_of(wire);
@@ -247,6 +259,7 @@ static void client_closed(struct wire *wire, enum wire_close_reason how)
     stream->transfer = wire_transfer_end(wire, NULL);
     stream_debug_closed(stream);
     stream_modules_ended(stream);
+    count_in_zone(stream);
     access_log_lines(stream->worker->access_log, &stream->conf->access_logs, stream, &stream->arena);
     loop_cancel(&stream->worker->loop, &stream->timer);
     stream_free_when_closed(stream);

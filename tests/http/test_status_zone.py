@@ -276,7 +276,7 @@ def test_counts_of_a_dead_worker_remain(zoned):
     assert made.zones()[1]['one.test /app/'] == before + WORKERS
 
 
-SAMPLE = re.compile(r'sluice_(server|location)_zone_([a-z_]+)\{zone="((?:[^"\\\n]|\\[\\n"])*)"(?:,(le|class)="([^"]*)")?\} (\d+(?:\.\d+)?)')
+SAMPLE = re.compile(r'sluice_(server|location|stream)_zone_([a-z_]+)\{zone="((?:[^"\\\n]|\\[\\n"])*)"(?:,(le|class)="([^"]*)")?\} (\d+(?:\.\d+)?)')
 
 
 def test_formats(zoned):

@@ -446,11 +446,11 @@ static const struct {
      "in sluice it is set in http"},
     {"http { otel_exporter { endpoint 127.0.0.1:4317; } server { return 204; } }", "  server:",
      "- listen: 80\n  return: 204\n", "write otel_exporter: {endpoint: \"http://HOST:4318\"}"},
-    {"stream { upstream b { server 127.0.0.1:9; } server { listen 86; proxy_pass b; proxy_timeout 5; } }",
+    {"stream { upstream b { server 127.0.0.1:9;} server { listen 86; proxy_pass b; proxy_timeout 5; status_zone s; } }",
      "stream:",
      "# Defaults of nginx that differ from sluice's: delete those that you do not need.\n"
      "proxy_half_close: off\nupstream:\n  b:\n    server: 127.0.0.1:9\nserver:\n  - listen: 86\n    "
-     "proxy_pass: b\n    proxy_timeout: 5s\n", ""},
+     "proxy_pass: b\n    proxy_timeout: 5s\n    status_zone: s\n", ""},
     {"stream { map $ssl_preread_server_name $to { hostnames; *.a.test b; default 127.0.0.1:8; } geo $in { default n; "
      "10.0.0.0/8 y; } upstream b { server 127.0.0.1:9; } server { listen 86; ssl_preread on; proxy_pass $to; } }",
      "  map:",
