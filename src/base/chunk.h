@@ -12,6 +12,7 @@ enum chunk_kind { CHUNK_BYTES = 1, CHUNK_FILE = 2, CHUNK_PIPE = 4 }; /* also the
 
 struct chunk {
     enum chunk_kind kind;
+    bool ends_turn;         /* other responses wait that may be sent after this chunk: see wire_limit_unsent */
     union {
         struct str bytes;
         struct {

@@ -95,6 +95,7 @@ const struct seccomp_row seccomp_rows[] = {
     {SECCOMP_ALWAYS, "ioctl", 1, {INT(1, FIONREAD)}},
     {SECCOMP_ALWAYS, "ioctl", 1, {INT(1, FIONBIO)}},
     {SECCOMP_ALWAYS, "ioctl", 1, {INT(1, SIOCOUTQ)}},
+    {SECCOMP_ALWAYS, "ioctl", 1, {INT(1, SIOCOUTQNSD)}},
     {SECCOMP_ALWAYS, "ioctl", 1, {INT(1, SIOCGIFINDEX)}},
     {SECCOMP_ALWAYS, "ioctl", 1, {INT(1, SIOCGIFNAME)}},
     {SECCOMP_ALWAYS, "ioctl", 1, {INT(1, TCGETS)}},

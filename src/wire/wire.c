@@ -44,11 +44,6 @@ static void set_delay(int fd, bool delay)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once);
 }
 
-void wire_limit_unsent(struct wire *wire, int bytes)
-{
-    (void)setsockopt(wire->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
-}
-
 /* `opened` of a plain wire is called from the loop, as after a handshake. */
 static void plain_opened(struct op *op, int result)
 {

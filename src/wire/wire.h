@@ -164,6 +164,11 @@ enum span_method {
     SPAN_MAPPED,                    /* a part of a longer run: sent from the mapped file, together with the bytes around it */
 };
 
+enum turn_room {
+    TURN_ROOM_UNKNOWN = 0,
+    TURN_QUEUE_FULL = UINT8_MAX,    /* what the socket takes at once is queued, or it takes nothing */
+};
+
 enum wire_state {
     WIRE_HANDSHAKE,
     WIRE_OPEN,
@@ -189,6 +194,7 @@ struct wire {
     struct cipher_context *cipher_context;       /* the cache may evict it and set this to NULL */
     uint64_t sealed_ms;             /* time of the last sealed record */
     uint32_t sent_since_idle;       /* plaintext since the last idle period; counting stops at SMALL_RECORD_BYTES */
+    uint32_t unsent_max;            /* wire_limit_unsent; 0: none */
     struct transfer transfer;       /* of chunks without a transfer of their own */
     uint64_t sent;                  /* bytes: see wire_bytes_sent */
     uint64_t received;              /* bytes; from WIRE_LINGERING on the discarded ones */
@@ -206,6 +212,8 @@ struct wire {
     bool receives_large;            /* ... or wire_receive_large */
     bool watching;                  /* wire_watch is pending */
     bool delivering;                /* inside `received` or `opened` */
+    bool turn_ended;                /* by the last chunk */
+    uint8_t turn_room;              /* full records that the socket takes at once, or a value of enum turn_room */
     bool was_full;                  /* there was no room before the send in flight */
     bool peer_ended;
     bool truncated;                 /* end of stream without close_notify */
@@ -237,7 +245,9 @@ MUST_CHECK int wire_open_client(struct wire *wire, struct wire_shared *shared, c
 
 /*
  * The socket accepts output only while less than `bytes` are queued in it and not sent (TCP_NOTSENT_LOWAT, tcp(7)):
- * what is in the socket cannot be overtaken by a more urgent response. No effect on UNIX sockets.
+ * what is in the socket cannot be overtaken by a more urgent response. After a chunk with `ends_turn` there is room
+ * again only as far as the socket takes more at once, and not before a send that waits for the socket is complete: at
+ * most one record waits, with a part of a record of response heads before it. No effect on UNIX sockets.
  */
 void wire_limit_unsent(struct wire *wire, int bytes);
 

@@ -62,6 +62,35 @@ static void send_failed(struct wire *wire, int error)
     wire_fail(wire, error == -EFAULT ? WIRE_CLOSE_ABORT : wire_close_reason_of(error));
 }
 
+static void socket_writable(struct op *op, int result)
+{
+    struct wire *wire = container_of(op, struct wire, send);
+
+    if (wire->state == WIRE_CLOSING)
+        wire_finish_close(wire);
+    else if (result < 0)
+        wire_fail(wire, wire_close_reason_of(result));
+    else
+        wire_continue(wire, wire_room(wire) > 0);
+}
+
+static void await_socket(struct wire *wire)
+{
+    wire->send.done = socket_writable;
+    loop_poll(wire->shared->loop, &wire->send, wire->fd, POLLOUT);
+}
+
+/* What was sent is complete. While the socket is full, the next response to send is not chosen. */
+static void begin_turn(struct wire *wire, bool was_writable)
+{
+    if (wire->turn_ended && wire_turn_waits(wire)) {
+        drop_sent_blocks(wire);
+        await_socket(wire);
+    } else {
+        wire_continue(wire, was_writable);
+    }
+}
+
 static void send_done(struct op *op, int result)
 {
     struct wire *wire = container_of(op, struct wire, send);
@@ -78,7 +107,7 @@ static void send_done(struct op *op, int result)
     was_writable = !wire->was_full && wire_room(wire) > 0;
     if (wire->blocks_in_flight > 0)
         remove_sent(wire);
-    wire_continue(wire, was_writable);
+    begin_turn(wire, was_writable);
 }
 
 static bool is_ready(const struct output_block *block)
@@ -140,18 +169,6 @@ static void send_blocks(struct wire *wire, struct output_block *first)
         adapt_gather(wire, op_finished(&wire->send));
 }
 
-static void control_writable(struct op *op, int result)
-{
-    struct wire *wire = container_of(op, struct wire, send);
-
-    if (wire->state == WIRE_CLOSING)
-        wire_finish_close(wire);
-    else if (result < 0)
-        wire_fail(wire, wire_close_reason_of(result));
-    else
-        wire_continue(wire, wire_room(wire) > 0);
-}
-
 static void push_control(struct wire *wire)
 {
     struct output_block *block = wire->first;
@@ -165,8 +182,7 @@ static void push_control(struct wire *wire)
     sent = ktls_send_record(wire->shared->ktls_calls, wire->fd, block->type,
                             str_of(block->bytes + block->from, block->filled - block->from));
     if (sent == -EAGAIN) {
-        wire->send.done = control_writable;
-        loop_poll(wire->shared->loop, &wire->send, wire->fd, POLLOUT);
+        await_socket(wire);
     } else if (sent < 0) {
         wire_fail(wire, wire_close_reason_of((int)sent));
     } else {
@@ -181,7 +197,7 @@ static void span_done(struct op *op, int result)
     struct wire *wire = container_of(op, struct wire, send);
 
     if (wire_span_push_done(wire, result))
-        wire_continue(wire, false);
+        begin_turn(wire, false);
 }
 
 static void read_done(struct op *op, int result)
@@ -302,6 +318,8 @@ void wire_flush(struct wire *wire)
 
 void wire_continue(struct wire *wire, bool was_writable)
 {
+    if (op_idle(&wire->send) && wire->turn_room == TURN_QUEUE_FULL)
+        wire->turn_room = TURN_ROOM_UNKNOWN;
     wire_check_key_limit(wire);
     wire_push(wire);
     if (chunk_length(&wire->span) > 0 && !wire->promoting && !wire_span_is_direct(wire))
@@ -309,6 +327,10 @@ void wire_continue(struct wire *wire, bool was_writable)
     wire_push(wire);
     if (wire->state == WIRE_DRAINING && chunk_length(&wire->span) == 0)
         wire_flush(wire); /* the span was the last part, and the owner will not close the record */
+    if (wire->turn_ended)
+        wire_end_turn(wire);
+    if (wire->turn_room == TURN_QUEUE_FULL)
+        wire_flush(wire); /* the owner does not: `writable` follows when this is sent */
     if (!was_writable && wire_room(wire) > 0)
         wire->events->writable(wire);
     if (wire->events->drained && wire->state != WIRE_CLOSING && wire_drained(wire))

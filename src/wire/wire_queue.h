@@ -149,6 +149,13 @@ void wire_fill(struct wire *wire);
 /* After a send: fills, pushes, and calls `writable` if there is room again. */
 void wire_continue(struct wire *wire, bool was_writable);
 
+/* wire_turn.c */
+
+/* turn_ended: limits what is queued to what the socket takes at once. */
+void wire_end_turn(struct wire *wire);
+/* turn_ended, and a send is complete: true if the queue is empty, and the socket takes less than one record. */
+bool wire_turn_waits(struct wire *wire);
+
 /* wire_handshake.c */
 
 /* One step; true once the wire is open. */

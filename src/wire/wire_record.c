@@ -108,6 +108,8 @@ size_t wire_room(const struct wire *wire)
 
     if (wire->state != WIRE_OPEN || chunk_length(&wire->span) > 0 || wire->reading)
         return 0;
+    if (wire->turn_room == TURN_QUEUE_FULL)
+        return 0;
     if (wire->last && !gather_has_room(wire->last->gather, wire_gather_max(wire)))
         return 0;
     if (wire->last)

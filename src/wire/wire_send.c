@@ -39,13 +39,10 @@ static int send_bytes(struct wire *wire, struct str bytes)
     return 0;
 }
 
-int wire_send(struct wire *wire, const struct chunk *chunk)
+static int add_chunk(struct wire *wire, const struct chunk *chunk)
 {
     struct transfer *transfer;
 
-    if (wire->state != WIRE_OPEN)
-        return -EPIPE;
-    detect_idle(wire);
     switch (chunk->kind) {
     case CHUNK_BYTES:
         transfer = wire_transfer_of(wire, chunk);
@@ -66,6 +63,20 @@ int wire_send(struct wire *wire, const struct chunk *chunk)
         return wire->state == WIRE_CLOSING ? -EPIPE : 0;
     }
     return -EOPNOTSUPP;
+}
+
+int wire_send(struct wire *wire, const struct chunk *chunk)
+{
+    int error;
+
+    if (wire->state != WIRE_OPEN)
+        return -EPIPE;
+    detect_idle(wire);
+    error = add_chunk(wire, chunk);
+    wire->turn_ended = chunk->ends_turn;
+    if (wire->turn_ended && error == 0)
+        wire_end_turn(wire);
+    return error;
 }
 
 void wire_finish(struct wire *wire)

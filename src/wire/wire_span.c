@@ -80,8 +80,8 @@ static ssize_t read_span(const struct wire *wire, const struct iovec *places, in
 /* True if the rest fits into one more block: both are sent by one call. */
 static bool ends_in_another(const struct wire *wire)
 {
-    return wire->span.kind == CHUNK_FILE && chunk_length(&wire->span) > 0 &&
-           chunk_length(&wire->span) <= wire->settings->block_size && wire_may_add_block(wire);
+    return wire->span.kind == CHUNK_FILE && chunk_length(&wire->span) <= wire->settings->block_size &&
+           wire_may_add_block(wire);
 }
 
 enum wire_span_step wire_span_fill(struct wire *wire)
@@ -107,7 +107,7 @@ enum wire_span_step wire_span_fill(struct wire *wire)
         span_sent(wire, wire_path_of_bytes(wire), (uint64_t)count);
         if (commit_records(wire, block, places, (size_t)count) < 0)
             wire_fail(wire, WIRE_CLOSE_ABORT);
-        else if (wire_record_room(wire, block) == 0 && !ends_in_another(wire))
+        else if (chunk_length(&wire->span) > 0 && wire_record_room(wire, block) == 0 && !ends_in_another(wire))
             return SPAN_FULL;
     }
     return SPAN_WAITS;

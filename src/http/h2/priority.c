@@ -50,6 +50,7 @@ void h2_schedule_add(struct h2_schedule *schedule, struct h2_schedule_entry *ent
     if (!list_empty(&entry->link))
         return;
     list_push(queue_of(schedule, entry), &entry->link);
+    schedule->count++;
     schedule->ready |= (uint8_t)(1u << entry->priority.urgency);
 }
 
@@ -57,7 +58,10 @@ void h2_schedule_remove(struct h2_schedule *schedule, struct h2_schedule_entry *
 {
     unsigned urgency = entry->priority.urgency;
 
+    if (list_empty(&entry->link))
+        return;
     list_remove(&entry->link);
+    schedule->count--;
     if (list_empty(&schedule->whole[urgency]) && list_empty(&schedule->incremental[urgency]))
         schedule->ready &= (uint8_t)~(1u << urgency);
 }

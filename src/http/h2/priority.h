@@ -36,6 +36,7 @@ struct h2_schedule_entry {
  */
 struct h2_schedule {
     struct list whole[H2_URGENCIES], incremental[H2_URGENCIES];
+    unsigned count;                 /* streams in the lists */
     uint8_t ready;                  /* bit per urgency that has a stream */
     uint8_t alternate;              /* bit per urgency: the next turn is an incremental stream's */
     uint8_t frames;                 /* served since the last turn of the least urgent stream */

@@ -157,9 +157,16 @@ static bool abort_exchange(struct exchange *x)
 const struct exchange_ops h2_exchange_ops = {
     .respond = send_response, .inform = send_interim, .abort = abort_exchange};
 
+/* Bytes are left that must follow the last chunk, before those of another stream. */
+static bool is_in_frame(const struct h2_stream *stream)
+{
+    return stream->interims_at < stream->interims.length || stream->pending.length || stream->frame_left;
+}
+
 static int produce_chunk(struct h2_stream *stream, struct chunk *chunk)
 {
     chunk->transfer = &stream->x.transfer;
+    chunk->ends_turn = stream->session->schedule.count > 1 && !is_in_frame(stream);
     stream->x.response.bytes_sent += chunk_length(chunk);
     return 1;
 }
@@ -386,7 +393,7 @@ void h2_response_chunk_consumed(struct h2_session *h2)
 {
     struct h2_stream *stream = h2->sending;
 
-    if (!stream || stream->interims_at < stream->interims.length || stream->pending.length || stream->frame_left)
+    if (!stream || is_in_frame(stream))
         return;
     h2->sending = NULL;
     if (stream->cancelled_in_frame)

@@ -305,6 +305,7 @@ static void gather(struct table_server *server, const struct chunk *chunk, size_
 {
     if (chunk->transfer) /* as the wire does */
         chunk->transfer->total += chunk_length(chunk);
+    server->turns += chunk->ends_turn;
     if (chunk->kind == CHUNK_BYTES) {
         if (chunk->bytes.length == 0 || chunk->bytes.length > room)
             abort();

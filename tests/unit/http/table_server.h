@@ -46,6 +46,7 @@ struct table_server {
     struct buffer out;
     struct buffer log; /* one line per finished exchange: METHOD PATH STATUS BYTES [cancelled] */
     size_t room;       /* for each call of produce; 0: plenty */
+    size_t turns;      /* chunks with ends_turn */
     int result;        /* of the last produce that returned no chunk */
     bool woken;
     bool blocked;                   /* `consume` has left bytes, which are offered again after a wake */

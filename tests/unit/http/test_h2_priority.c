@@ -100,6 +100,21 @@ START_TEST(more_urgent_streams_are_sent_first)
 }
 END_TEST
 
+START_TEST(ready_streams_are_counted)
+{
+    make_ready((struct h2_priority[]){{3, false}, {3, true}, {0, false}}, 3);
+    ck_assert_uint_eq(schedule.count, 3);
+    h2_schedule_add(&schedule, &turns[0]); /* already ready */
+    expect_order("22");
+    h2_schedule_change(&schedule, &turns[0], (struct h2_priority){7, true});
+    ck_assert_uint_eq(schedule.count, 3);
+    h2_schedule_remove(&schedule, &turns[0]);
+    h2_schedule_remove(&schedule, &turns[0]); /* not ready */
+    h2_schedule_change(&schedule, &turns[0], (struct h2_priority){3, true});
+    ck_assert_uint_eq(schedule.count, 2);
+}
+END_TEST
+
 START_TEST(streams_of_one_urgency_are_sent_in_order)
 {
     make_ready((struct h2_priority[]){{3, false}, {3, false}, {3, false}}, 3);
@@ -167,7 +182,8 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {absent_members_keep_their_values, more_urgent_streams_are_sent_first,
-                                  streams_of_one_urgency_are_sent_in_order, incremental_streams_take_turns,
+                                  ready_streams_are_counted, streams_of_one_urgency_are_sent_in_order,
+                                  incremental_streams_take_turns,
                                   both_kinds_alternate, least_urgent_stream_sends_a_share_of_frames,
                                   change_moves_ready_streams};
     const struct suite_loop loops[] = {{priority_field_is_parsed_or_ignored, COUNT(values)}};

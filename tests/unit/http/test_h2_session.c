@@ -135,6 +135,22 @@ START_TEST(streams_end_independently)
 }
 END_TEST
 
+/* Where others are ready to send, the last chunk of a frame ends the turn of a stream. */
+START_TEST(turns_end_with_frames_while_others_wait)
+{
+    open_session();
+    server->room = (size_t)_i;
+    h2_client_request(&client, 1, "GET", "/hello", true);
+    expect(OK("1"));
+    ck_assert_uint_eq(server->turns, 0);
+    h2_client_request(&client, 3, "GET", "/hello", true);
+    h2_client_request(&client, 5, "GET", "/hello", true);
+    expect(OK("3") OK("5"));
+    ck_assert_uint_eq(server->turns, 2); /* HEADERS and DATA of the first one */
+    close_session();
+}
+END_TEST
+
 /* The response returns the request body while it still arrives. */
 START_TEST(body_streams_both_ways)
 {
@@ -385,6 +401,7 @@ int main(void)
     };
     const struct suite_loop loops[] = {
         {exchanges_complete_with_input_and_output_in_pieces, COUNT(exchanges)},
+        {turns_end_with_frames_while_others_wait, 12},
         {connection_error_sends_goaway_and_closes, COUNT(violations)},
     };
 

@@ -1,0 +1,86 @@
+/*
+ * A more urgent response cannot overtake what is queued. Where several responses share a connection, the wire therefore
+ * accepts no more than the socket takes at once, or one record (wire_limit_unsent).
+ */
+#include "wire/wire_queue.h"
+
+#include "base/limits.h"
+#include "base/saturate.h"
+
+#include <linux/sock_diag.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/ioctl.h>
+
+enum { SMALL_QUEUE = LIMIT_RECORD_PLAINTEXT / 2 }; /* a response head is not sent without the DATA frame after it */
+
+/* UNIX sockets have no such option. */
+void wire_limit_unsent(struct wire *wire, int bytes)
+{
+    if (setsockopt(wire->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes) == 0)
+        wire->unsent_max = (uint32_t)bytes;
+}
+
+static size_t queue_length(const struct wire *wire)
+{
+    size_t length = 0;
+
+    for (const struct output_block *block = wire->first; block; block = block->next)
+        length += block->filled - block->from + block->open + (block->gather ? block->gather->length : 0);
+    return length;
+}
+
+/* The free part of the send buffer, which is small while the congestion window is small. */
+static size_t send_buffer_room(const struct wire *wire)
+{
+    uint32_t memory[SK_MEMINFO_VARS] = {0};
+    socklen_t length = sizeof memory;
+
+    if (getsockopt(wire->fd, SOL_SOCKET, SO_MEMINFO, memory, &length) < 0)
+        return SIZE_MAX;
+    return size_sub_sat(memory[SK_MEMINFO_SNDBUF], memory[SK_MEMINFO_WMEM_QUEUED]);
+}
+
+/* Records that a send passes to the socket without waiting. */
+static uint8_t socket_records(const struct wire *wire)
+{
+    size_t memory = send_buffer_room(wire), room;
+    int unsent = 0;
+
+    (void)ioctl(wire->fd, SIOCOUTQNSD, &unsent);
+    room = size_sub_sat(wire->unsent_max, unsent > 0 ? (size_t)unsent : 0);
+    if (memory < room)
+        room = memory;
+    room /= LIMIT_RECORD_PLAINTEXT;
+    return (uint8_t)(room < TURN_QUEUE_FULL ? room : TURN_QUEUE_FULL - 1);
+}
+
+static bool has_span(const struct wire *wire)
+{
+    return chunk_length(&wire->span) > 0 || wire->reading;
+}
+
+void wire_end_turn(struct wire *wire)
+{
+    size_t queued = queue_length(wire);
+
+    if (wire->unsent_max == 0 || queued < SMALL_QUEUE || has_span(wire))
+        return;
+    if (op_idle(&wire->send) && wire->turn_room == TURN_ROOM_UNKNOWN)
+        wire->turn_room = socket_records(wire);
+    if (!op_idle(&wire->send) || queued + LIMIT_RECORD_PLAINTEXT > (size_t)wire->turn_room * LIMIT_RECORD_PLAINTEXT)
+        wire->turn_room = TURN_QUEUE_FULL;
+}
+
+bool wire_turn_waits(struct wire *wire)
+{
+    wire->turn_room = TURN_ROOM_UNKNOWN;
+    if (wire->unsent_max == 0 || wire->state != WIRE_OPEN || has_span(wire) || queue_length(wire) > 0)
+        return false;
+    wire->turn_room = socket_records(wire);
+    if (wire->turn_room > 0)
+        return false;
+    wire->turn_room = TURN_QUEUE_FULL;
+    return true;
+}
