@@ -35,7 +35,9 @@ int backend_count(void)
     static int count;
     struct loop loop;
 
-    for (int i = 0; count == 0 && loop_backends[i]; i++) {
+    if (count > 0)
+        return count;
+    for (int i = 0; loop_backends[i]; i++) {
         int error = loop_open_backend(&loop, loop_backends[i], NULL);
 
         if (error < 0) {
