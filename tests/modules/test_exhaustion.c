@@ -250,8 +250,8 @@ static const char *const requests[] = {
     "GET /signed/file.html?s=bad&e=1 HTTP/1.1",
     "OPTIONS /said/ HTTP/1.1\nOrigin: https://a.test\nAccess-Control-Request-Method: GET",
     "GET /traced?s=on HTTP/1.1\nConnection: tracestate, x",
-    "GET /traced HTTP/1.1\ntraceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\n"
-    "tracestate: a=1\ntracestate: b=2",
+    ("GET /traced HTTP/1.1\ntraceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\n"
+     "tracestate: a=1\ntracestate: b=2"),
     "GET /status HTTP/1.1",
     "PUT /status HTTP/1.1\nContent-Length: 0",
 };

@@ -182,7 +182,7 @@ class Client:
 
     def read_exactly(self, count):
         """The next bytes of the body, also if its head was not read."""
-        if not self.current:
+        if self.streams and (not self.current or (self.current.over and not self.current.body)):
             self.head()
         return http1.Client.read_exactly(self, count)
 

@@ -20,9 +20,9 @@ static char decoded[4096]; /* "name: value\n"; long strings as their length, NUL
 
 static void add_bytes(const char *bytes, size_t length)
 {
+    ck_assert_uint_le(length, sizeof(encoded) - encoded_length);
     memcpy(encoded + encoded_length, bytes, length);
     encoded_length += length;
-    ck_assert_uint_le(encoded_length, sizeof(encoded));
 }
 
 static void add_length(unsigned flag, size_t length)
