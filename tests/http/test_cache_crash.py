@@ -8,7 +8,7 @@ import time
 
 import pytest
 from kit import http1, server as server_kit
-from kit.lifetime import alive, wait_for
+from kit.lifetime import alive, kill_each, wait_for
 from test_cache import BIG, HIT, MISS, Scripted, fetch, concurrent_requests, lines, slow
 
 WHOLE = BIG * 10        # 3 MB
@@ -198,8 +198,7 @@ def test_restart_after_kill_serves_complete_responses(cache, upstream):
     start_download(server, '/big')
     wait_for(lambda: temporary(server), 'it is being stored')
     killed = server.processes()
-    for process in killed:
-        os.kill(process, signal.SIGKILL)
+    kill_each(killed)
     server.process.wait()
     wait_for(lambda: not any(alive(process) for process in killed), 'all are dead, and their locks are free')
     halted.set()
@@ -249,8 +248,7 @@ def test_stored_range_is_completed_after_a_kill(cache, upstream):
     start_download(server, '/part')
     wait_for(lambda: temporary(server), 'the completion is being stored')
     killed = server.processes()
-    for process in killed:
-        os.kill(process, signal.SIGKILL)
+    kill_each(killed)
     server.process.wait()
     wait_for(lambda: not any(alive(process) for process in killed), 'all are dead, and their locks are free')
     halted.set()

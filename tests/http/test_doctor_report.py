@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from kit import server as server_kit
-from kit.lifetime import alive, wait_for
+from kit.lifetime import alive, kill_each, wait_for
 
 SLUICE = server_kit.SLUICE
 SECTIONS = ['Versions', 'Processor', 'Limits', 'Kernel TLS', 'Encryption in user space', 'Network devices', 'Descriptors and buffers', 'Other checks',
@@ -171,8 +171,7 @@ def test_signal_leaves_nothing(measuring, number):
 def test_worker_that_dies(measuring):
     """The report has the reason, and the findings."""
     process, started, path = measuring
-    for pid in started:
-        os.kill(pid, signal.SIGKILL)
+    kill_each(started)
     assert process.wait(60 * server_kit.PATIENCE) == 0
     assert 'Incomplete: ' in path.read_text(encoding='utf-8')
 
