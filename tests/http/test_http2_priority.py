@@ -2,6 +2,7 @@
 import fcntl
 import struct
 import termios
+import time
 
 import pytest
 from kit import http2, server as server_kit
@@ -12,7 +13,7 @@ VIDEOS, VIDEO = 10, 1 << 20
 FRAME, SHARE = 16384, 32        # SHARE: H2_SHARE
 UNSENT = 128 * 1024             # LIMIT_HTTP2_UNSENT
 WINDOW = 1 << 30
-EQUAL = 20 * server_kit.PATIENCE # readings
+QUIET = 0.5                     # seconds
 
 
 def queues(port, client_port):
@@ -42,14 +43,15 @@ class Viewer:
         self.wait_until_blocked()
 
     def wait_until_blocked(self):
-        self.last, self.equal = (-1, -1), 0
+        self.last, self.since = None, 0
         wait_for(self.is_blocked, 'the socket takes no more')
 
     def is_blocked(self):
         """True once the queues have been the same for a while: the kernels of both ends delay acknowledgements."""
-        before, self.last = self.last, (queues(self.port, self.client.sock.getsockname()[1])[0], unread(self.client.sock))
-        self.equal = self.equal + 1 if self.last == before and self.last[0] > 0 else 0
-        return self.equal >= EQUAL
+        found = queues(self.port, self.client.sock.getsockname()[1])[0], unread(self.client.sock)
+        if found != self.last or not found[0]:
+            self.last, self.since = found, time.monotonic()
+        return time.monotonic() - self.since >= QUIET
 
     def request(self, stream, target, priority):
         """Sends a request, and waits until the server has read it; the socket may have taken more meanwhile."""
