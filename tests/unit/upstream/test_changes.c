@@ -37,6 +37,7 @@ static unsigned rows_of(const char *name, uint64_t *out_serial)
     struct upstream_change row;
     unsigned count = 0;
 
+    *out_serial = 0;
     for (unsigned i = 0; i < LIMIT_UPSTREAM_CHANGES; i++) {
         if (!upstream_changes_read(changes, i, &row) || strcmp(row.name, name) != 0)
             continue;
