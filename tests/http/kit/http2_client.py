@@ -182,7 +182,8 @@ class Client:
 
     def read_exactly(self, count):
         """The next bytes of the body, also if its head was not read."""
-        if self.streams and (not self.current or (self.current.over and not self.current.body)):
+        is_read = self.current and self.current.over and not self.current.body
+        if not self.current or (is_read and self.streams and count > 0):
             self.head()
         return http1.Client.read_exactly(self, count)
 
