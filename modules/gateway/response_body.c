@@ -28,8 +28,10 @@ void gateway_wake_body(struct gateway_request *p)
  */
 static bool is_framed_body_large(const struct gateway_request *p)
 {
-    return p->incoming.was_full && h1_reply_unframed(&p->reply) == 0 &&
-           p->attempt->bytes_received >= LIMIT_SPLICE_BYTES && !p->upstream.connection->tls;
+    const struct upstream_connection *connection = p->upstream.connection; /* NULL: a stream of HTTP/2 */
+
+    return connection && !connection->tls && p->incoming.was_full && h1_reply_unframed(&p->reply) == 0 &&
+           p->attempt->bytes_received >= LIMIT_SPLICE_BYTES;
 }
 
 static bool input_has_room(const struct gateway_request *p)
