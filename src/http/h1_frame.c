@@ -161,7 +161,7 @@ static int next_content_end(struct h1_chunked *chunked, struct str *in)
  * Trailers must not have framing, routing, authentication or content fields (RFC 9110 6.5.1), nor fields that
  * identify the client: a receiver that merges trailers into the head would confuse them with the proxy's fields.
  */
-bool h1_may_trail(struct str name)
+static bool may_trail(struct str name)
 {
     static const struct str forbidden[] = {
         {"Authorization", 13},
@@ -206,25 +206,30 @@ bool h1_may_trail(struct str name)
     return true;
 }
 
+void h1_remove_forbidden_trailers(struct headers *trailers)
+{
+    unsigned kept = 0;
+
+    for (unsigned i = 0; i < trailers->count; i++) {
+        if (may_trail(trailers->items[i].name))
+            trailers->items[kept++] = trailers->items[i];
+    }
+    trailers->count = kept;
+}
+
 /* The trailer section is complete: copies it to the arena and drops fields that are not allowed there. */
 static int trailers_complete(struct h1_chunked *chunked, size_t length)
 {
-    struct headers *trailers = chunked->trailers;
     struct str lines = h1_copy_lines(chunked->arena, str_of(chunked->pending.data, length));
-    unsigned kept = 0;
     int error;
 
     if (!lines.data)
         return -ENOMEM;
     buffer_finish(&chunked->pending);
-    error = h1_parse_fields(lines, chunked->underscores, chunked->arena, trailers);
+    error = h1_parse_fields(lines, chunked->underscores, chunked->arena, chunked->trailers);
     if (error)
         return error;
-    for (unsigned i = 0; i < trailers->count; i++) {
-        if (h1_may_trail(trailers->items[i].name))
-            trailers->items[kept++] = trailers->items[i];
-    }
-    trailers->count = kept;
+    h1_remove_forbidden_trailers(chunked->trailers);
     chunked->state = CHUNKED_WHOLE;
     return 0;
 }

@@ -37,8 +37,8 @@ void h1_chunked_finish(struct h1_chunked *chunked);
  */
 int h1_chunked_next(struct h1_chunked *chunked, struct str *in, struct str *out_part);
 
-/* False for the names of fields that must not be in trailers, which are dropped (RFC 9110 6.5.1). */
-bool h1_may_trail(struct str name);
+/* Removes the fields that must not be in trailers (RFC 9110 6.5.1), of a message of HTTP/1 or HTTP/2. */
+void h1_remove_forbidden_trailers(struct headers *trailers);
 
 /* Parses one size line without its CRLF: 0 or -EBADMSG. *out_extension: bytes after the size. */
 int h1_chunk_line_parse(struct str line, uint64_t *out_size, size_t *out_extension);

@@ -149,8 +149,9 @@ def test_request_bodies_are_forwarded(client, upstream, size):
 
 
 def test_request_trailers_are_forwarded(client, upstream):
+    """Except fields that must not be trailers, such as those that name the client."""
     stream = client.request('/x', method='POST', body=b'abc', end=False)
-    client.h2.send_headers(stream, [('x-sum', '7')], end_stream=True)
+    client.h2.send_headers(stream, [('x-forwarded-for', '192.0.2.1'), ('x-sum', '7'), ('authorization', 'Basic x'), ('content-length', '9')], end_stream=True)
     client.flush()
     assert client.wait(stream).status == 200 and upstream.last().trailers == [('x-sum', '7')]
 

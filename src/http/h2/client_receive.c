@@ -82,15 +82,8 @@ static void head_complete(struct h2_client_stream *stream)
 
 static void trailers_complete(struct h2_client_stream *stream)
 {
-    struct headers *trailers = stream->trailers;
-    unsigned kept = 0;
-
-    *trailers = stream->session->fields.headers;
-    for (unsigned i = 0; i < trailers->count; i++) {
-        if (h1_may_trail(trailers->items[i].name))
-            trailers->items[kept++] = trailers->items[i];
-    }
-    trailers->count = kept;
+    *stream->trailers = stream->session->fields.headers;
+    h1_remove_forbidden_trailers(stream->trailers);
     end_response(stream);
 }
 

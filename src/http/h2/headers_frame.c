@@ -3,6 +3,7 @@
  */
 #include "http/h2/headers_frame.h"
 
+#include "http/h1_frame.h"
 #include "http/h2/body.h"
 #include "http/h2/output.h"
 #include "http/h2/response.h"
@@ -69,6 +70,7 @@ static void trailers_complete(struct h2_stream *stream)
 {
     enum h2_error error = H2_PROTOCOL_ERROR;
 
+    h1_remove_forbidden_trailers(&stream->x.request.trailers);
     if (h2_trailers_finish(&stream->session->reader) == 0)
         error = h2_body_end(stream);
     if (error)
