@@ -208,8 +208,11 @@ enum outcome gateway_handler(struct exchange *x, const struct gateway_conf *own)
         return exchange_error_response(x, 500);
     if (p->detached)
         return OUTCOME_PENDING;
+    if (gateway_is_connected(p)) /* a 304 of HTTP/2 without END_STREAM, whose stored response became an error page */
+        gateway_discard(p);
     if (p->cached)
         p->cache->end(p);
+    x->response.trailers.count = 0; /* of a response that was replaced */
     *p = (struct gateway_request){.x = x,
                                   .conf = own,
                                   .events = &events,

@@ -15,8 +15,9 @@ static void gateway_finish(struct exchange *x, const void *conf)
 
     if (!p)
         return;
-    if (p->detached)
-        gateway_discard(p); /* the handler has not run: gateway_cancel was not called */
+    /* Detached: the handler has not run, so gateway_cancel was not called. Or a 304 of HTTP/2 without END_STREAM. */
+    if (p->detached || gateway_is_connected(p))
+        gateway_discard(p);
     if (p->cache)
         p->cache->finish(p);
     buffer_finish(&p->incoming.input); /* the response was another one */

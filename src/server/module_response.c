@@ -13,7 +13,7 @@ enum outcome exchange_error_response(struct exchange *x, int status)
     body_close(&x->response.body);
     request_state_of(x)->has_security_policy = false;
     request_state_of(x)->response_type = (struct str){NULL, 0};
-    x->response.headers.count = 0;
+    x->response.headers.count = x->response.trailers.count = 0;
     x->response.status = status;
     return OUTCOME_RESPONDED;
 }

@@ -384,6 +384,53 @@ def test_304_while_the_response_is_stored(serve, upstream, new_directory):
     client.close()
 
 
+def test_304_whose_stream_does_not_end(serve, upstream, new_directory):
+    """The stored response is sent, or replaced by an error page. The end of the exchange resets the stream, on which the server still could send."""
+    answered = []
+
+    def answer(stream, event):
+        if event == 'end' and stream.header('if-none-match'):
+            answered.append(stream)
+            stream.respond(304, [('etag', '"1"')], end=False)
+        elif event == 'end':
+            stream.respond(404 if 'missing' in stream.header(':path') else 200, [('etag', '"1"'), ('cache-control', 'max-age=0')], b'stored')
+    upstream.scripts.update(dict.fromkeys(('/found', '/missing', '/replaced/missing'), answer))
+    http = {'proxy_cache_path': {'path': str(new_directory() / 'cache'), 'keys_zone': 'one:1m'}}
+    cached = to(upstream, proxy_cache='one', proxy_cache_revalidate='on', proxy_cache_key='$arg_key', proxy_read_timeout='1h')
+    port = serve({'/': cached, '/replaced/': {**cached, 'proxy_intercept_errors': 'on', 'error_page': '404 = /other'}, '/other': to(upstream)}, http)
+    client = http2.connect(port, 'plain', TIMEOUT)
+
+    def stored(path):
+        response = client.fetch(path)
+        assert bytes(response.body) == b'stored'
+        return len(answered) > 0
+    wait_for(lambda: stored('/found?key=1'), 'a revalidation')
+    wait_for(lambda: answered[-1].reset_code == http2.CANCEL, 'the reset of the stream')
+    answered.clear()
+    wait_for(lambda: stored('/missing?key=2'), 'a revalidation')
+    response = client.fetch('/replaced/missing?key=2')
+    assert (response.status, bytes(response.body)) == (200, b'one GET /other\n') and len(answered) == 2
+    wait_for(lambda: answered[-1].reset_code == http2.CANCEL, 'the reset of the stream')
+    client.close()
+
+
+def test_trailers_of_a_replaced_response(serve, upstream):
+    """The trailers of a response that is replaced by an error page, or by that of another server, are not sent."""
+    def missing(stream):
+        stream.respond(404, end=False)
+        stream.send(b'missing', trailers=[('x-sum', '42')])
+
+    def other(stream):
+        stream.respond(200, end=False)
+        stream.send(b'other', end=True)
+    upstream.scripts.update({'/missing': at_end(missing), '/other': at_end(other)})
+    port = serve({'/': to(upstream, proxy_intercept_errors='on', error_page='404 = /other')})
+    client = http2.connect(port, 'plain', TIMEOUT)
+    response = client.fetch('/missing', headers=[('te', 'trailers')])
+    assert (response.status, bytes(response.body), response.trailers) == (200, b'other', [])
+    client.close()
+
+
 def test_quit_completes_open_streams(loop, tmp_path, upstream):
     port = server_kit.free_port()
     server = server_kit.Server(tmp_path, [{'listen': f'127.0.0.1:{port}', 'location': {'/': to(upstream)}}], loop=loop).start([port])

@@ -36,6 +36,7 @@ static void stream_begin(struct gateway_request *p)
         .head_max = (size_t)p->conf->buffer_size,
     };
     p->reply = (struct h1_reply){.content_length = BODY_LENGTH_UNKNOWN};
+    p->x->response.trailers.count = 0; /* of an attempt before */
     stream->wanted = true;
     p->incoming.transfer = TRANSFER_COPIED; /* the body is in frames, so it cannot be spliced */
     p->sent.state = SENDING_BLOCKED;
