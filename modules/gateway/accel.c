@@ -96,10 +96,12 @@ enum outcome gateway_accel_follow(struct gateway_request *p)
     return exchange_internal_redirect(x, target.path, target.query.data ? target.query : STR(""));
 }
 
-/* The response of the subrequest is not used. */
+/* The response of the subrequest is not used: access to the redirect's target is checked only for the parent. */
 static enum outcome leave_redirect_to_parent(struct gateway_request *p)
 {
-    p->for_head = FOR_HEAD_REDIRECTED;
+    if (p->for_head)
+        p->for_head = FOR_HEAD_REDIRECTED;
+    p->slice.redirected = p->slice.of;
     p->x->response.status = 200;
     return OUTCOME_RESPONDED;
 }
@@ -111,7 +113,7 @@ bool gateway_accel_redirect(struct gateway_request *p)
 
     if (!place.data || (p->conf->cache.ignore & IGNORE_X_ACCEL_REDIRECT))
         return false;
-    outcome = p->for_head ? leave_redirect_to_parent(p) : gateway_accel_follow(p);
+    outcome = p->for_head || p->slice.of ? leave_redirect_to_parent(p) : gateway_accel_follow(p);
     if (p->cached)
         p->cache->release_lock(p);
     gateway_discard(p);

@@ -20,6 +20,7 @@ struct slice_part {
     struct slice_request *of;       /* the parent's state */
     uint64_t index;
     bool fits;                      /* its response is the requested slice */
+    bool redirected;                /* the reply has X-Accel-Redirect, which the parent follows */
 };
 
 struct cache_slices {

@@ -83,7 +83,7 @@ def served(launch, loop, transport, new_directory, upstream, nginx, sites):
             '/': to,
             '/lock/': {**to, 'proxy_cache_lock': True, 'proxy_cache_lock_timeout': '100s', 'proxy_cache_lock_age': '100s'},
             '/stale/': {**to, 'proxy_cache_use_stale': ['error', 'http_500']},
-            '/plain/': {'proxy_pass': to['proxy_pass']},
+            '/plain/': {'proxy_pass': to['proxy_pass']}, '/denied/': {'proxy_pass': to['proxy_pass'], 'deny': 'all'},
             '/purge/': {**to, 'proxy_cache_purge': 'PURGE 127.0.0.1'},
             '/big.bin': {**to, 'proxy_pass': f'http://127.0.0.1:{nginx[0]}', 'slice': '1m'},
         }
@@ -227,6 +227,22 @@ def test_redirected_slice_is_rejected(served, upstream, path):
     file_of(upstream, '/plain' + target, 4 * SIZE, seed=8)
     upstream.turns[target, f'bytes={SIZE}-{2 * SIZE - 1}'] = lambda peer: upstream.send_response(peer, f'X-Accel-Redirect: /plain{target}', b'')
     assert receive_until_failure(served, target, f'0-{3 * SIZE - 1}') == data[:SIZE]
+
+
+@pytest.mark.parametrize('spec', [None, '5-9'])
+def test_redirect_in_place_of_the_first_slice(client, upstream, path, spec):
+    """The redirect is followed as without slices: access to its target is checked, and the target's response is complete."""
+    for place in ('/plain', '/denied'):
+        target = path()
+        data = file_of(upstream, place + target, 2 * SIZE)
+        file_of(upstream, target, 2 * SIZE, seed=8)
+        redirect = f'X-Accel-Redirect: {place}{target}'
+        upstream.turns[target, f'bytes=0-{SIZE - 1}'] = lambda peer, fields=redirect: upstream.send_response(peer, fields, b'')
+        answer = part(client, target, spec) if spec else fetch(client, target)
+        if place == '/denied':
+            assert answer.status == 403
+        else:
+            assert (answer.status, answer.body) == ((206, data[5:10]) if spec else (200, data))
 
 
 def test_excess_bytes_of_a_slice_are_discarded(served, upstream, path):

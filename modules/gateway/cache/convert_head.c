@@ -58,14 +58,6 @@ static int copy_head(struct gateway_request *p, const struct response *from)
     return error;
 }
 
-/* Redirects the parent: its location does not apply to the response of the redirect's target. */
-static enum outcome follow_redirect(struct gateway_request *p, const struct gateway_request *from)
-{
-    if (headers_copy(&p->reply.headers, &p->x->arena, &from->reply.headers) < 0)
-        return exchange_error_response(p->x, 500);
-    return gateway_accel_follow(p);
-}
-
 /* An error of the subrequest becomes one of this exchange; an upstream error may be intercepted here. */
 static enum outcome copy_child_response(struct gateway_request *p, const struct exchange *child)
 {
@@ -78,7 +70,7 @@ static enum outcome copy_child_response(struct gateway_request *p, const struct 
     if (from && copy_attempts(from, p) < 0)
         return exchange_error_response(p->x, 500);
     if (from && from->for_head == FOR_HEAD_REDIRECTED)
-        return follow_redirect(p, from);
+        return cached_child_follow_redirect(p, from);
     if (!response->body && response->status >= 400)
         return exchange_error_response(p->x, response->status);
     if (gateway_intercept(p, response->status, &response->headers))

@@ -164,6 +164,11 @@ MUST_CHECK int cached_add_age(const struct cached *cached, const struct stored_m
 
 /* child.c: a subrequest has its response: the body is read to the end only if it is being stored. */
 void cached_child_release(struct exchange *child);
+/*
+ * Redirects the parent to the X-Accel-Redirect in the reply of its subrequest `from`: the location of the parent does not
+ * apply to the response of the target, and the access modules of the target's location run.
+ */
+enum outcome cached_child_follow_redirect(struct gateway_request *p, const struct gateway_request *from);
 
 /*
  * convert_head.c: before the lookup, starts a subrequest by GET for a HEAD, if configured. OUTCOME_PENDING: the

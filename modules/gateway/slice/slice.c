@@ -262,11 +262,31 @@ static int pass_on(struct slice_request *s)
     return 0;
 }
 
+static enum outcome follow_redirect(struct slice_request *s)
+{
+    enum outcome outcome = cached_child_follow_redirect(s->p, gateway_request_of(s->child));
+
+    unlock_metadata(s);
+    s->begun = true;
+    s->p->stage = GATEWAY_DONE;
+    release_child(s);
+    return outcome;
+}
+
+static bool is_redirected(const struct exchange *child)
+{
+    const struct gateway_request *p = gateway_request_of(child);
+
+    return p && p->slice.redirected;
+}
+
 static enum outcome use_child_response(struct slice_request *s)
 {
     struct exchange *x = s->p->x;
     int status = s->child->response.status;
 
+    if (is_redirected(s->child))
+        return follow_redirect(s);
     if (s->serve_stale) {
         release_child(s);
         s->p->cached->status = CACHED_STALE;
