@@ -18,6 +18,24 @@ static int replace_front(struct arena *arena, struct str *value, struct str fron
     return 0;
 }
 
+/* True for "//host", "/\host" and "/<tab>/host", which browsers interpret as a URL of another host. */
+static bool names_host(struct str url)
+{
+    struct str two = str_slice(url, 0, 2);
+
+    return two.length == 2 && str_find(STR("/\\\t"), two.data[0]) >= 0 && str_find(STR("/\\\t"), two.data[1]) >= 0;
+}
+
+/* As replace_front, for a URL: "http://backend//x" becomes "/x" instead of the URL of another host. 0 or -ENOMEM. */
+static int replace_origin(struct arena *arena, struct str *url, struct str front, struct str rest)
+{
+    int error = replace_front(arena, url, front, rest);
+
+    while (error == 0 && names_host(*url) && !names_host(front))
+        *url = str_skip(*url, 1);
+    return error;
+}
+
 /*
  * Maps "http://backend/one/x" to "/two/x" if the location /two/ passes to http://backend/one/. 1: changed; 0; or
  * -ENOMEM.
@@ -37,7 +55,7 @@ static int rewrite_by_default(struct gateway_request *p, struct str *location)
         return -ENOMEM;
     if (!str_starts(*location, from))
         return 0;
-    return replace_front(&x->arena, location, front, str_skip(*location, from.length)) < 0 ? -ENOMEM : 1;
+    return replace_origin(&x->arena, location, front, str_skip(*location, from.length)) < 0 ? -ENOMEM : 1;
 }
 
 /* 1: the row matched and changed the value; 0; or -ENOMEM. */
@@ -50,7 +68,7 @@ static int rewrite_by_pair(struct gateway_request *p, const struct proxy_rewrite
         return -ENOMEM;
     if (!str_starts(*value, from))
         return 0;
-    return replace_front(&p->x->arena, value, to, str_skip(*value, from.length)) < 0 ? -ENOMEM : 1;
+    return replace_origin(&p->x->arena, value, to, str_skip(*value, from.length)) < 0 ? -ENOMEM : 1;
 }
 
 /* Applies the first row that matches. 0 or -ENOMEM. */

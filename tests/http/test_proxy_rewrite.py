@@ -7,7 +7,7 @@ from kit.upstream import Upstream
 
 
 def redirects(peer):
-    to = peer.request.target.split('?', 1)[1].replace('SELF', f'127.0.0.1:{peer.upstream.port}')
+    to = peer.request.target.split('?', 1)[1].replace('SELF', f'127.0.0.1:{peer.upstream.port}').replace('%09', '\t')
     peer.send(f'HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n')
     return True
 
@@ -44,7 +44,7 @@ def upstream():
 @pytest.fixture
 def client(launch, loop, transport, upstream):
     to = f'http://127.0.0.1:{upstream.port}'
-    pairs = ['http://one.example/ /first/', 'default', 'http://$arg_old/ http://$host/new/', 'http://two.example/ /never/', 'off', '/off/ /never/']
+    pairs = ['http://one.example/ /first/', 'http://four.example/ /', 'http://five.example/ //cdn.example/', 'default', 'http://$arg_old/ http://$host/new/', 'http://two.example/ /never/', 'off', '/off/ /never/']
     cookies = {'proxy_cookie_domain': ['one.example $host', '.two.example .second.example', 'off', 'three.example x'],
                'proxy_cookie_path': ['/app/ /', '/$host/ /q/'],
                'proxy_cookie_flags': ['a secure httponly samesite=strict', 'b nosecure nohttponly nosamesite', 'c samesite=lax']}
@@ -67,10 +67,15 @@ def client(launch, loop, transport, upstream):
     ('http://two.example/a', '/never/a'),
     ('/off/a', '/off/a'),
     ('http://three.example/', 'http://three.example/'),
+    ('http://four.example//evil.example/', '/evil.example/'),
+    ('http://four.example/\\evil.example/', '\\evil.example/'),
+    ('http://four.example/\\/evil.example/', '/evil.example/'),
+    ('http://four.example/%09/evil.example/', '/evil.example/'),
+    ('http://five.example/a', '//cdn.example/a'),
 ])
 def test_proxy_redirect_rewrites_location(client, upstream, location, here):
     assert client.get('/pairs/redirects?' + location).headers['location'] == here
-    assert client.get('/off/redirects?' + location).headers['location'] == location.replace('SELF', f'127.0.0.1:{upstream.port}')
+    assert client.get('/off/redirects?' + location).headers['location'] == location.replace('SELF', f'127.0.0.1:{upstream.port}').replace('%09', '\t')
 
 
 @pytest.mark.parametrize('output, passed', [
