@@ -132,6 +132,39 @@ static struct str forwarded_for(struct str element)
 }
 
 /*
+ * Cuts the last member of a list at its comma; data NULL at the end. Not from the first one on: a quotation mark that
+ * the client sent must not hide the members that proxies appended.
+ */
+static struct str cut_last(struct str *rest, bool has_quotes)
+{
+    struct str whole = *rest;
+    bool quoted = false;
+
+    for (size_t i = whole.length; i > 0; i--) {
+        char byte = whole.data[i - 1];
+
+        if (byte == '"')
+            quoted = has_quotes && !quoted;
+        if (byte != ',' || quoted)
+            continue;
+        *rest = str_slice(whole, 0, i - 1);
+        return str_trim(str_skip(whole, i));
+    }
+    *rest = (struct str){NULL, 0};
+    return str_trim(whole);
+}
+
+/* Finds the last field with this name before the index `*at`. */
+static bool previous_field(const struct headers *headers, struct str name, unsigned *at)
+{
+    while (*at > 0) {
+        if (str_equal_nocase(headers->items[--*at].name, name))
+            return true;
+    }
+    return false;
+}
+
+/*
  * Searches from the last address to the first: each proxy appends the address of its peer, so the first untrusted
  * one is the client. An invalid address ends the search. False: no address was found.
  */
@@ -139,17 +172,21 @@ static bool find_client(const struct realip_conf *conf, const struct headers *he
                         union proxy_address *out_client)
 {
     bool is_forwarded = str_equal_nocase(conf->header, STR("Forwarded"));
-    struct str newest[LIMIT_FORWARDED]; /* a ring */
-    struct header_list list;
-    struct str member;
-    size_t count = 0;
+    struct str rest = {NULL, 0};
+    unsigned at = headers->count;
     bool found = false;
 
-    header_list_start(&list, headers, conf->header);
-    while (header_list_next(&list, &member))
-        newest[count++ % LIMIT_FORWARDED] = member;
-    for (size_t i = count; i > 0 && count - i < LIMIT_FORWARDED; i--) {
-        member = newest[(i - 1) % LIMIT_FORWARDED];
+    for (size_t examined = 0; examined < LIMIT_FORWARDED; examined++) {
+        struct str member;
+
+        if (!rest.data) {
+            if (!previous_field(headers, conf->header, &at))
+                break;
+            rest = headers->items[at].value;
+        }
+        member = cut_last(&rest, is_forwarded);
+        if (str_empty(member))
+            continue;
         if (!parse_address(is_forwarded ? forwarded_for(member) : member, out_client))
             break;
         found = true;

@@ -61,6 +61,11 @@ def real_ip_server(launch, loop, transport, dead):
     ('/forwarded/', [('Forwarded', 'proto=https;For="[2001:db8::9]:4711";by=10.0.0.1')], '2001:db8::9'),
     ('/forwarded/', [('Forwarded', 'for=198.51.100.9, for=unknown')], '127.0.0.1'),
     ('/forwarded/', [('Forwarded', 'by=198.51.100.9')], '127.0.0.1'),
+    ('/forwarded/', [('Forwarded', 'for=6.6.6.6;by="a, b", for=198.51.100.9;host="a,b", , for="10.0.0.1",')], '198.51.100.9'),
+    # A quotation mark of the client does not hide what the proxies appended.
+    ('/last/', [('X-Forwarded-For', '", 198.51.100.9')], '198.51.100.9'),
+    ('/all/', [('X-Forwarded-For', '", 198.51.100.9, 10.0.0.1')], '198.51.100.9'),
+    ('/forwarded/', [('Forwarded', 'for=", for=198.51.100.9, for=10.0.0.1')], '198.51.100.9'),
 ])
 def test_real_ip_header_sets_the_client_address(real_ip_server, target, fields, address):
     client = real_ip_server.connect()
