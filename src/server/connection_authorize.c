@@ -54,7 +54,10 @@ static bool is_safe(const struct request *request)
     return safe && request->content_length == 0;
 }
 
-/* RFC 8470: sets Early-Data, so that an upstream can respond 425. */
+/*
+ * RFC 8470: sets Early-Data, so that an upstream can respond 425. The handshake was for the server of SNI; Host may
+ * select another one with the same certificate, which does not accept early data.
+ */
 static int check_early(struct request_state *request)
 {
     struct exchange *x = request->x;
@@ -62,7 +65,7 @@ static int check_early(struct request_state *request)
     request->early = wire_early(&request->connection->wire);
     if (!request->early)
         return 0;
-    if (!is_safe(&x->request))
+    if (!is_safe(&x->request) || !request->server->tls.early_data)
         return 425;
     return headers_set(&x->request.headers, &x->arena, STR("Early-Data"), STR("1")) < 0 ? 500 : 0;
 }

@@ -255,7 +255,8 @@ static const struct directive directives[] = {
      .example = "ssl_early_data: on",
      .help = "Accept requests in the first bytes of a resumed connection (0-RTT). An attacker can replay them: "
              "this machine accepts each only once, only GET, HEAD and OPTIONS without a body are answered, others "
-             "get 425, and upstream servers receive `Early-Data: 1` (RFC 8470)."},
+             "and those to servers without early data get 425, and upstream servers receive `Early-Data: 1` "
+             "(RFC 8470)."},
     {.name = "ssl_session_ticket_key",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_REPEAT,

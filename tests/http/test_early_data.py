@@ -27,7 +27,7 @@ def start_server(certificate, tmp_path, loop, site):
         peer.send(f'HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n\r\n{body}')
         return True
 
-    def starter(workers=2, **block):
+    def starter(workers=2, others=(), **block):
         port = server_kit.free_port()
         upstream = upstream_kit.Upstream({f'/upstream/{name}': respond for name in ('x', 'y', 'refused', 'once', 'last', 'guard')})
         upstreams.append(upstream)
@@ -38,7 +38,7 @@ def start_server(certificate, tmp_path, loop, site):
                               '= /guarded': {'auth_request': '/upstream/guard', 'return': '200 guarded'},
                               '= /upstream/guard': {'proxy_pass': f'http://127.0.0.1:{upstream.port}',
                                                   'proxy_set_header': {'Early-Data': '$ssl_early_data'}}}, **block}
-        server = server_kit.Server(tmp_path / f'server{len(made)}', [whole], loop=loop, main={'worker_processes': workers})
+        server = server_kit.Server(tmp_path / f'server{len(made)}', [whole, *({**whole, **other} for other in others)], loop=loop, main={'worker_processes': workers})
         server.port, server.upstream = port, upstream
         made.append(server.start([port]))
         wait_for(lambda: ' runs, ' in server.errors(), 'all workers are ready')
@@ -101,6 +101,16 @@ def test_unsafe_method_gets_425(start_server, tmp_path, text):
     assert accepted and '425 Too Early' in output and 'early=1' not in output
     assert 'This request was received before the connection was complete. Send it again.' in output
     assert not server.upstream.requests
+
+
+def test_server_without_early_data_gets_425(start_server, tmp_path):
+    """The client's handshake was for a server with early data, and Host selects another one with the same certificate."""
+    server = start_server(workers=1, others=[{'server_name': 'other.test', 'ssl_early_data': 'off'}])
+    text = request('/state').replace('Host: localhost', 'Host: other.test')
+    accepted, output = send_early_data(server.port, ticket(server, tmp_path / 'session'), text, tmp_path)
+    assert accepted and '425 Too Early' in output and 'early=1' not in output
+    accepted, output = send_early_data(server.port, ticket(server, tmp_path / 'session'), request('/state', close=False), tmp_path, later=text)
+    assert accepted and 'early=1' in output and 'early= worker' in output and '425' not in output
 
 
 def test_upstream_servers_receive_early_data_field(start_server, tmp_path):
