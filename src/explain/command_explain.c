@@ -78,7 +78,7 @@ static int serve_one_request(struct explain *explain, struct configuration *conf
 
     if (!shared || shared_slot_acquire(shared) < 0)
         return EXIT_FAILURE;
-    shared->worker_count = shared->generation = 1;
+    shared_set_generation(shared, 1, 1);
     return worker_run(&(struct worker_args){.configuration = configuration,
                                             .shared = shared,
                                             .workers = 1,

@@ -55,6 +55,8 @@ static int open_all(struct master *master)
     master->next_generation = generation_open(master, master->args->configuration);
     if (!master->next_generation)
         return -EINVAL;
+    /* Here already, because a worker serves before the last one is ready. */
+    shared_set_generation(master->shared, 1, master->next_generation->child_count);
     if (!watchdog_open(&master->watchdog))
         log_write(log, LOG_WARN, "WATCHDOG_USEC or WATCHDOG_PID is malformed: the watchdog gets no messages");
     /* In an upgrade the pid file means that the new server serves: it is written later. */
@@ -341,8 +343,8 @@ static void log_started(struct master *master, const struct configuration *confi
         log_write(log, LOG_NOTICE, "listening on " STR_FMT "%s", STR_ARG(name),
                   endpoint->ssl ? " ssl" : endpoint->control ? " control" : "");
     }
-    log_write(log, LOG_NOTICE, "sluice/" SLUICE_VERSION " runs, %u worker%s", master->shared->worker_count,
-              master->shared->worker_count == 1 ? "" : "s");
+    log_write(log, LOG_NOTICE, "sluice/" SLUICE_VERSION " runs, %u worker%s", master->current->child_count,
+              master->current->child_count == 1 ? "" : "s");
 }
 
 /* The first generation is ready: releases the launching command. */
@@ -377,9 +379,8 @@ static void switch_generation(struct master *master)
     master->next_generation = NULL;
     master->current->phase = PHASE_RUNNING;
     master->error_log.echo = false;
-    __atomic_store_n(&master->shared->worker_count, master->current->child_count, __ATOMIC_RELAXED);
     master->switches++;
-    __atomic_store_n(&master->shared->generation, master->switches, __ATOMIC_RELAXED);
+    shared_set_generation(master->shared, master->switches, master->current->child_count);
     if (before) {
         shutdown_generation(master, before, CHANNEL_RETIRE);
         sockets_close_except(&before->sockets, &master->current->sockets);

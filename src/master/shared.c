@@ -65,6 +65,12 @@ void shared_slot_release(struct shared *shared, unsigned slot)
     shared->in_use[slot] = false;
 }
 
+void shared_set_generation(struct shared *shared, uint64_t generation, unsigned workers)
+{
+    __atomic_store_n(&shared->worker_count, workers, __ATOMIC_RELAXED);
+    __atomic_store_n(&shared->generation, generation, __ATOMIC_RELAXED);
+}
+
 void shared_total(const struct shared *shared, struct counters_total *out_total)
 {
     unsigned used = __atomic_load_n(&shared->slots_used, __ATOMIC_RELAXED);

@@ -77,6 +77,8 @@ MUST_CHECK int shared_slot_acquire(struct shared *shared);
 void shared_slot_reset(struct shared *shared, unsigned slot);
 /* As shared_slot_reset, and releases the slot. */
 void shared_slot_release(struct shared *shared, unsigned slot);
+/* Stores the number of the serving configuration and its number of workers, which shared_total returns. */
+void shared_set_generation(struct shared *shared, uint64_t generation, unsigned workers);
 /* Returns the sums of the counters of all workers. */
 void shared_total(const struct shared *shared, struct counters_total *out_total);
 

@@ -10,6 +10,7 @@ import time
 
 import pytest
 from kit import http1, server as server_kit
+from kit.lifetime import wait_for
 
 PATIENCE = server_kit.PATIENCE
 WORKERS = 3
@@ -329,3 +330,19 @@ def test_lost_log_lines_are_counted(site, tmp_path, loop):
         client.get('/one.txt')
     until(lambda: page(client)['sluice_access_log_lines_dropped_total'][None] == 5, 'five lines')
     server.stop()
+
+
+def test_first_workers_serve_before_the_master_continues(site, tmp_path, loop):
+    """The master is stopped while its first worker starts."""
+    port = server_kit.free_port()
+    block = {'listen': [f'127.0.0.1:{port}'], 'root': site, 'location': {'= /status': {'status': 'prometheus'}}}
+    server = server_kit.Server(tmp_path / 'run', [block], loop=loop, main={'worker_processes': 1})
+    server.start([])
+    try:
+        wait_for(server.workers, 'a worker', pause=0)
+        server.process.send_signal(signal.SIGSTOP)
+        metrics = page(http1.connect(port))
+        assert metrics['sluice_workers'][None] == metrics['sluice_generation'][None] == 1
+    finally:
+        server.process.send_signal(signal.SIGCONT)
+        server.stop()

@@ -80,8 +80,7 @@ START_TEST(total_is_the_sum_of_all_workers)
         for (size_t word = 0; word < sizeof(struct counters) / sizeof(uint64_t); word++)
             own[word] = (word + 1) << (20 * i);
     }
-    shared->worker_count = 3;
-    shared->generation = 6;
+    shared_set_generation(shared, 6, 3);
     shared->restarts = 4;
     shared->started_s = 5;
     shared_total(shared, &total);
