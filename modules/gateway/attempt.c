@@ -126,9 +126,10 @@ void gateway_connection_failed(struct gateway_request *p, int error)
         return;
     }
     gateway_log(p, LOG_ERROR,
-                late                           ? "upstream timed out"
+                late                             ? "upstream timed out"
+                : error == -EPROTO               ? "TLS failed"
                 : p->stage == GATEWAY_CONNECTING ? "connect() failed"
-                                             : "upstream prematurely closed connection",
+                                                 : "upstream prematurely closed connection",
                 error);
     attempt_failed(p, error);
 }

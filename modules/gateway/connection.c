@@ -63,15 +63,12 @@ void gateway_discard(struct gateway_request *p)
     gateway_release(p, false);
 }
 
-/* True while a response may arrive, or TLS failed and the wire waits until the server has read the alert and closed. */
+/* True while a response may arrive. */
 static bool awaits_server(const struct gateway_request *p)
 {
-    const struct wire *wire;
-
     if (p->upstream.stream)
         return p->conf->gateway->streams->awaits_response(p);
-    wire = &p->upstream.connection->wire;
-    return wire->state != WIRE_OPEN || (wire->receiving && (p->sent.state == SENDING_DONE || gateway_has_response(p)));
+    return p->upstream.connection->wire.receiving && (p->sent.state == SENDING_DONE || gateway_has_response(p));
 }
 
 /* After the client's END_STREAM, a tunnel ends when the server closes it. */

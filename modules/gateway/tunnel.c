@@ -115,7 +115,11 @@ static void server_failed(void *user, int error)
     struct tunnel *t = user;
 
     (void)detach_connection(t);
-    connection_lost(t, error == -ETIMEDOUT ? "upstream timed out" : "upstream prematurely closed connection", error);
+    connection_lost(t,
+                    error == -ETIMEDOUT ? "upstream timed out"
+                    : error == -EPROTO  ? "TLS failed"
+                                        : "upstream prematurely closed connection",
+                    error);
 }
 
 static const struct upstream_events server_events = {

@@ -236,6 +236,17 @@ static void client_writable(struct wire *wire)
         stream_end_if_complete(stream);
 }
 
+/* The wire still sends an alert: it stays open for lingering_timeout. */
+static void client_tls_failed(struct wire *wire)
+{
+    struct stream *stream = stream_of(wire);
+
+    if (stream->prereading)
+        stream->status = 500;
+    stream_release_server(stream, false);
+    stream_await_close(stream);
+}
+
 static void count_in_zone(const struct stream *stream)
 {
     const struct status_zone_request ended = {
@@ -267,7 +278,7 @@ static void client_closed(struct wire *wire, enum wire_close_reason how)
 
 #define EVENTS                                                                                               \
     .opened = client_opened, .received = client_received, .piped = client_piped, .writable = client_writable, \
-    .closed = client_closed
+    .tls_failed = client_tls_failed, .closed = client_closed
 
 static const struct wire_events client_events = {EVENTS};
 static const struct wire_events proxy_header_events = {EVENTS, .proxy_header = proxy_header_received};

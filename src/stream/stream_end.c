@@ -32,12 +32,17 @@ void stream_release_server(struct stream *stream, bool orderly)
         upstream_discard(server);
 }
 
-void stream_end(struct stream *stream, enum wire_close_reason how)
+void stream_await_close(struct stream *stream)
 {
-    stream_release_server(stream, how == WIRE_CLOSE_ORDERLY);
     stream->ending = true;
     loop_timer_move(&stream->worker->loop, &stream->timer,
                     stream_now_ms(stream) + stream->client.settings->lingering_ms);
+}
+
+void stream_end(struct stream *stream, enum wire_close_reason how)
+{
+    stream_release_server(stream, how == WIRE_CLOSE_ORDERLY);
+    stream_await_close(stream);
     wire_close(&stream->client, how);
 }
 

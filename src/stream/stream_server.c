@@ -141,7 +141,10 @@ static void attempt_failed(struct stream *stream, int error)
 
     if (ours)
         (void)descriptors_reclaim(stream->worker);
-    stream_log_line(stream, LOG_ERROR, "connect() failed while connecting to upstream", error);
+    stream_log_line(stream, LOG_ERROR,
+                    error == -EPROTO ? "TLS failed while connecting to upstream"
+                                     : "connect() failed while connecting to upstream",
+                    error);
     stream->attempt->end_us = stream->worker->loop.clock.monotonic_us;
     if (!ours)
         upstream_peer_failed(stream->peer);
@@ -154,7 +157,10 @@ static void server_failed(void *user, int error)
 
     stream->server = NULL;
     if (stream->connected) {
-        stream_log_line(stream, LOG_INFO, "upstream prematurely closed connection", error);
+        stream_log_line(stream, error == -EPROTO ? LOG_ERROR : LOG_INFO,
+                        error == -EPROTO ? "TLS failed while reading upstream"
+                                         : "upstream prematurely closed connection",
+                        error);
         stream_end(stream, WIRE_CLOSE_REFUSED);
         return;
     }

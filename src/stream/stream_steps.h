@@ -57,7 +57,7 @@ struct stream {
     bool debug;                     /* debug_connection selects the client */
     bool prereading;                /* no virtual server is selected yet */
     bool connected;
-    bool ending;                    /* wire_close was called for the client's wire */
+    bool ending;                    /* the client's wire is closing */
     bool closed;                    /* the client's wire is closed */
     const struct proxy_header *header; /* the received PROXY protocol header; NULL: none */
     union proxy_address address;    /* of the peer */
@@ -106,6 +106,8 @@ void stream_record_activity(struct stream *stream);
 void stream_end_if_complete(struct stream *stream);
 /* Closes the server's side; `orderly`: after the queued output was sent. */
 void stream_release_server(struct stream *stream, bool orderly);
+/* Sets the timer that ends lingering: the client's wire is closing. */
+void stream_await_close(struct stream *stream);
 /* Closes the server's side, then the client's side with `how`. */
 void stream_end(struct stream *stream, enum wire_close_reason how);
 /* Rejects the connection with status 400, 403, 500, 502 or 503. */

@@ -223,7 +223,10 @@ static void probe_failed(void *user, int error)
     struct upstream_probe *probe = user;
 
     probe->connection = NULL;
-    probe_finish(probe, false, error == -ETIMEDOUT ? "timed out" : "could not connect, or lost the connection");
+    probe_finish(probe, false,
+                 error == -ETIMEDOUT ? "timed out"
+                 : error == -EPROTO  ? "failed: TLS error"
+                                     : "could not connect, or lost the connection");
 }
 
 static const struct upstream_events events = {

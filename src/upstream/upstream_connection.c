@@ -8,9 +8,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 static struct upstream_connection *upstream_connection_of(struct wire *wire)
 {
@@ -108,14 +106,19 @@ void upstream_connections_stop(struct upstream_pool *pool)
     }
 }
 
-/* Calls `failed`, which is the last event, and closes. The peer is valid until `failed` returns. */
-static void connection_fail(struct upstream_connection *connection, int error)
+/* Calls `failed`, which is the last event. The peer is valid until `failed` returns. */
+static void notify_failure(struct upstream_connection *connection, int error)
 {
     const struct upstream_events *events = connection->events;
 
     connection->events = NULL;
     if (events)
         events->failed(connection->user, error);
+}
+
+static void connection_fail(struct upstream_connection *connection, int error)
+{
+    notify_failure(connection, error);
     close_connection(connection);
 }
 
@@ -168,19 +171,38 @@ static void wire_writable(struct wire *wire)
         connection->events->writable(connection->user);
 }
 
+static void log_tls_failure(const struct upstream_connection *connection)
+{
+    if (connection->wire.tls)
+        log_write(connection->pool->log, LOG_ERROR, "TLS to upstream \"%s\" failed: %s", connection->name,
+                  tls_session_error(connection->wire.tls));
+}
+
+/* The user does not wait until the server has read the alert. */
+static void wire_tls_failed(struct wire *wire)
+{
+    struct upstream_connection *connection = upstream_connection_of(wire);
+
+    if (connection->state == UPSTREAM_CLOSING)
+        return;
+    log_tls_failure(connection);
+    notify_failure(connection, -EPROTO);
+    start_closing(connection);
+    upstream_set_timeout(connection, LIMIT_UPSTREAM_CLOSE_MS);
+}
+
 static void wire_closed(struct wire *wire, enum wire_close_reason end)
 {
     struct upstream_connection *connection = upstream_connection_of(wire);
 
     connection->opened = false;
-    if (end == WIRE_CLOSE_PROTOCOL && wire->tls)
-        log_write(connection->pool->log, LOG_ERROR, "TLS to upstream \"%s\" failed: %s", connection->name,
-                  tls_session_error(wire->tls));
     if (connection->state == UPSTREAM_CLOSING) {
         loop_cancel(loop_of(connection), &connection->timer);
         connection_free_when_idle(connection);
         return;
     }
+    if (end == WIRE_CLOSE_PROTOCOL)
+        log_tls_failure(connection);
     connection_fail(connection, end == WIRE_CLOSE_TIMEOUT    ? -ETIMEDOUT
                                 : end == WIRE_CLOSE_PROTOCOL ? -EPROTO
                                                            : -ECONNRESET);
@@ -191,6 +213,7 @@ static const struct wire_events wire_events = {
     .received = wire_received,
     .piped = wire_piped,
     .writable = wire_writable,
+    .tls_failed = wire_tls_failed,
     .closed = wire_closed,
 };
 
@@ -297,40 +320,6 @@ static struct upstream_connection *get_idle(struct upstream_peer *peer, const st
     return NULL;
 }
 
-/* Binds the local address without a port: connect(2) chooses one, so that connections to other servers can share it. */
-static int bind_source(int fd, const struct sockaddr *local_address, int family)
-{
-    const int on = 1;
-    socklen_t length = family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
-
-    if (local_address->sa_family != family)
-        return -EAFNOSUPPORT;
-    (void)setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
-    return bind(fd, local_address, length) < 0 ? -errno : 0;
-}
-
-static int open_socket(const struct listen_address *address, const struct sockaddr *local_address)
-{
-    const int on = 1;
-    int error;
-    int family = address->socket.ss_family;
-    int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-    if (fd < 0)
-        return -errno;
-    if (family == AF_UNIX)
-        return fd;
-    error = local_address ? bind_source(fd, local_address, family) : 0;
-    if (error < 0) {
-        close(fd);
-        return error;
-    }
-    /* Detects on idle connections that the peer is not reachable any more. */
-    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    return fd;
-}
-
 struct upstream_connection *upstream_connection_create(struct upstream_peer *peer, const struct upstream_tls *tls,
                                                        int *out_error)
 {
@@ -341,7 +330,7 @@ struct upstream_connection *upstream_connection_create(struct upstream_peer *pee
     *out_error = -ENOMEM;
     if (!connection)
         return NULL;
-    connection->fd = open_socket(&peer->address, tls->local_address);
+    connection->fd = upstream_socket_open(&peer->address, tls->local_address);
     if (connection->fd < 0) {
         *out_error = connection->fd;
         free(connection);

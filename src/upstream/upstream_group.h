@@ -108,6 +108,12 @@ void upstream_peer_free(struct upstream_peer *peer);
 /* Frees a retired peer without connections. */
 void upstream_peer_free_unused(struct upstream_peer *peer);
 
+/*
+ * upstream_socket.c: a socket for a connection to that address, not connected, bound to the local address unless that is
+ * NULL. Returns the descriptor or -errno.
+ */
+MUST_CHECK int upstream_socket_open(const struct listen_address *address, const struct sockaddr *local_address);
+
 /* upstream_connection.c: closes an idle connection; the user of a shared one gets `failed`. */
 void upstream_connection_discard(struct upstream_connection *connection);
 /* Creates a connection that is connecting, and belongs to no list. NULL with *out_error. */

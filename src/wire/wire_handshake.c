@@ -27,6 +27,8 @@ void wire_tls_failed(struct wire *wire)
     wire->state = WIRE_DRAINING;
     wire->end = WIRE_CLOSE_PROTOCOL;
     wire_flush(wire);
+    if (wire->events->tls_failed && wire->state != WIRE_CLOSING)
+        wire->events->tls_failed(wire);
 }
 
 /* Plain HTTP on a TLS port: the owner may answer in plain text. */

@@ -9,7 +9,7 @@ import threading
 import time
 
 import pytest
-from kit import http1, server as server_kit
+from kit import broken_records, http1, server as server_kit
 from kit.lifetime import wait_for
 from kit.upstream import Upstream
 
@@ -226,6 +226,15 @@ def test_health_check_by_request(environment):
     assert check.head == ['GET /healthz HTTP/1.1', 'Host: app.test', 'User-Agent: sluice-health-check', 'Connection: close']
     output = environment.server.errors()
     assert output.count('is unhealthy') == output.count('is healthy') == 1
+
+
+def test_health_check_of_a_server_with_broken_tls(environment):
+    """The check fails at once, although the server does not close the connection."""
+    server = broken_records.NoHandshake()
+    environment.start([address(server)], health_check={'uri': '/', 'https': 'on', 'interval': '50ms', 'fails': 1, 'timeout': broken_records.PATIENT})
+    environment.until('is unhealthy: its check failed: TLS error')
+    environment.server.stop()
+    server.stop()
 
 
 def test_one_worker_runs_the_health_checks(environment):

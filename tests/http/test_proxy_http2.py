@@ -3,11 +3,12 @@ import hashlib
 import re
 import signal
 import ssl
+import threading
 
 import h2.settings
 import pytest
 
-from kit import http1, http2, server as server_kit, site as site_kit
+from kit import broken_records, http1, http2, server as server_kit, site as site_kit
 from kit.h2_upstream import H2Upstream
 from kit.lifetime import wait_for
 from kit.upstream import Upstream
@@ -533,3 +534,29 @@ def test_health_check_by_http2_times_out(serve, running):
     wait_for(lambda: 'is healthy: its check succeeded' in running[0].errors(), 'the recovery')
     silent.stop()
     assert not silent.faults
+
+
+def test_invalid_tls_record_ends_the_responses(serve, inner, running):
+    """At once: a request without a response gets 502, a response that has begun is aborted, and the next request uses another connection."""
+    over = threading.Event()
+
+    def broken(stream, event):
+        if event == 'end' and stream.header(':path') == '/broken':
+            broken_records.send(stream.peer.sock)
+            over.wait()
+    upstream = make_upstream(tls=server_side(inner))
+    upstream.scripts = {**SCRIPTS, '/begun': at_end(lambda stream: stream.respond(200, [('content-length', '100')], b'some', end=False)), '/broken': broken}
+    port = serve({'/': {'proxy_pass': f'https://localhost:{upstream.port}', 'proxy_http_version': '2', 'proxy_ssl_trusted_certificate': inner[0],
+                        'proxy_read_timeout': broken_records.PATIENT}})
+    begun, client = (http1.connect(port, 'plain', timeout=TIMEOUT) for _ in range(2))
+    begun.send('GET /begun HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    assert begun.head().status == 200
+    assert client.get('/broken').status == 502
+    with pytest.raises(EOFError):
+        begun.read_exactly(1000)
+    assert running[0].errors().count('TLS failed (71: Protocol error) while reading') == 2
+    assert client.get('/after').status == 200 and upstream.connections == 2
+    over.set()
+    client.close()
+    begun.close()
+    upstream.stop()

@@ -6,7 +6,7 @@ import subprocess
 import threading
 
 import pytest
-from kit import server as server_kit, site as site_kit
+from kit import broken_records, server as server_kit, site as site_kit
 from kit.authority import Authority
 from kit.upstream import Upstream
 
@@ -28,14 +28,16 @@ over = threading.Event()
 
 
 def broken_record(peer):
-    """Sends the beginning of a response and an invalid TLS record in one segment, and keeps the connection open."""
-    raw = socket.socket(fileno=os.dup(peer.stream.fileno()))
-    raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
-    peer.send('HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nsome')
-    raw.send(b'\x17\x03\x03\x00\x40' + b'x' * 64)
-    raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
-    over.wait(30)
-    raw.close()
+    """Sends an invalid TLS record, for /broken-record/body after the beginning of a response and in the same segment, and keeps the
+    connection open until the test is over."""
+    cork = socket.socket(fileno=os.dup(peer.stream.fileno()))
+    cork.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+    if peer.request.target.endswith('/body'):
+        peer.send('HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nsome')
+    broken_records.send(peer.stream)
+    cork.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
+    over.wait()
+    cork.close()
 
 
 def server_side(certificate, version=None):
@@ -56,7 +58,7 @@ def inner(base):
 
 @pytest.fixture(scope='module', params=['TLSv1_3', 'TLSv1_2'])
 def upstream(request, inner):
-    made = Upstream({'/big': big, '/broken-record': broken_record, '/end/close_notify': to_the_end, '/end/truncated': to_the_end}, tls=server_side(inner, getattr(ssl.TLSVersion, request.param)))
+    made = Upstream({'/big': big, '/broken-record/head': broken_record, '/broken-record/body': broken_record, '/end/close_notify': to_the_end, '/end/truncated': to_the_end}, tls=server_side(inner, getattr(ssl.TLSVersion, request.param)))
     yield made
     made.stop()
 
@@ -82,7 +84,7 @@ def proxy(launch, loop, transport, upstream, plain, inner):
         '/unknown/': {'proxy_pass': to},
         '/unverified/': {'proxy_pass': to, 'proxy_ssl_verify': False},
         '/clear/': {'proxy_pass': f'https://127.0.0.1:{plain.port}', 'proxy_ssl_verify': False},
-        '/broken-record': {'proxy_pass': to, 'proxy_read_timeout': '400ms', **trusted},
+        '/broken-record': {'proxy_pass': to, 'proxy_read_timeout': broken_records.PATIENT, **trusted},
         '/one.txt': {},
     }})
 
@@ -127,12 +129,42 @@ def test_missing_close_notify_is_a_truncation(client, proxy):
     assert 'close_notify' in proxy.server.errors()
 
 
-def test_invalid_record_ends_the_response(client):
+@pytest.fixture
+def open_until_the_end():
     over.clear()
-    client.send('GET /broken-record HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    yield
+    over.set()
+
+
+def tls_errors(server):
+    return [line for line in server.errors().splitlines() if 'TLS to upstream "localhost" failed' in line]
+
+
+def test_invalid_record_ends_the_response(client, proxy, open_until_the_end):
+    """The server aborts the response at once: it does not wait until the upstream server has read the alert and closed."""
+    client.send('GET /broken-record/body HTTP/1.1\r\nHost: localhost\r\n\r\n')
     with pytest.raises(EOFError):
         client.read_exactly(1000)
-    over.set()
+    assert len(tls_errors(proxy.server)) == 1
+    assert 'TLS failed (71: Protocol error) while reading' in proxy.server.errors()
+
+
+def test_invalid_record_before_the_response_is_502(client, proxy, open_until_the_end):
+    assert client.get('/broken-record/head').status == 502
+    assert tls_errors(proxy.server)         # two if the first connection was reused
+    assert client.get('/a').status == 200
+
+
+def test_failed_handshake_with_a_server_that_does_not_close_is_502(launch, loop):
+    upstream = broken_records.NoHandshake()
+    location = {'proxy_pass': f'https://localhost:{upstream.port}', 'proxy_connect_timeout': broken_records.PATIENT}
+    site = launch(loop, 'plain', server={'location': {'/': location}})
+    client = site.connect()
+    assert client.get('/').status == 502
+    assert len(tls_errors(site.server)) == 1
+    assert 'TLS failed (71: Protocol error) while connecting to upstream' in site.server.errors()
+    client.close()
+    upstream.stop()
 
 
 @pytest.mark.parametrize('path, why', [('/other/', 'mismatch'), ('/unknown/', 'self'), ('/clear/', '')])

@@ -6,7 +6,7 @@ import ssl
 import threading
 
 import pytest
-from kit import server as server_kit, site as site_kit
+from kit import broken_records, server as server_kit, site as site_kit, tls13
 from kit.lifetime import wait_for
 from test_stream import LARGE, UpstreamServer, read_all
 
@@ -28,7 +28,8 @@ class TlsUpstream:
         if verify:
             self.context.verify_mode = ssl.CERT_REQUIRED
             self.context.load_verify_locations(certificate[0])
-        self.upstreams = UpstreamServer(self.serve)
+        self.over = threading.Event()
+        self.upstreams, self.broken = UpstreamServer(self.serve), UpstreamServer(self.serve_broken_record)
         self.address = self.upstreams.address
 
     def serve(self, stream):
@@ -37,11 +38,31 @@ class TlsUpstream:
             sealed.sendall(f'{sealed.version()} {getattr(sealed, "server_name", None)} {sealed.session_reused} {shown} {sealed.selected_alpn_protocol()}\n'.encode())
             sealed.sendall(hashlib.sha256(read_all(sealed)).hexdigest().encode())
 
+    def serve_broken_record(self, stream):
+        with self.context.wrap_socket(stream, server_side=True) as sealed:
+            broken_records.send(sealed)
+            self.over.wait()
+
+
+class Recorder:
+    """An upstream server that records the end of its connections."""
+
+    def __init__(self):
+        self.begun, self.ended = threading.Event(), threading.Event()
+        self.address = UpstreamServer(self.serve).address
+
+    def serve(self, stream):
+        stream.settimeout(None)
+        self.begun.set()
+        read_all(stream)
+        self.ended.set()
+
 
 @pytest.fixture(scope='module', params=server_kit.os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split())
 def sealing(request, new_directory, inner):
     folder = new_directory()
-    plain, verifying = TlsUpstream(inner), TlsUpstream(inner, verify=True)
+    plain, verifying, recorder = TlsUpstream(inner), TlsUpstream(inner, verify=True), Recorder()
+    no_handshake = broken_records.NoHandshake()
     trusting = {'proxy_ssl': True, 'proxy_ssl_trusted_certificate': inner[0], 'proxy_ssl_name': 'inner.localhost:443'}
     shows = {'proxy_ssl_certificate': inner[0], 'proxy_ssl_certificate_key': inner[1]}
     port = plain.address.split(':')[1]
@@ -57,14 +78,19 @@ def sealing(request, new_directory, inner):
         'trusting': {'proxy_pass': plain.address, 'proxy_ssl': True, 'proxy_ssl_verify': 'off', 'proxy_ssl_name': 'who.ever'},
         'shown': {'proxy_pass': verifying.address, **trusting, **shows},
         'hidden': {'proxy_pass': verifying.address, **trusting},
+        'broken': {'proxy_pass': plain.broken.address, **trusting, 'proxy_timeout': broken_records.PATIENT},
+        'no-handshake': {'proxy_pass': f'127.0.0.1:{no_handshake.port}', **trusting, 'proxy_connect_timeout': broken_records.PATIENT},
+        'client': {'proxy_pass': recorder.address, 'proxy_timeout': broken_records.PATIENT, 'ssl_certificate': inner[0], 'ssl_certificate_key': inner[1]},
     }
     ports = {name: server_kit.free_port() for name in ('http', *servers)}
     made = server_kit.Server(folder, [{'listen': f'127.0.0.1:{ports["http"]}', 'return': '200 ok'}], loop=request.param, main={'stream': {
         'log_format': {'short': '$server_port $status'}, 'access_log': f'{folder}/stream.log short',
-        'server': [{'listen': f'127.0.0.1:{ports[name]}', **block} for name, block in servers.items()]}})
-    made.ports, made.log = ports, f'{folder}/stream.log'
+        'server': [{'listen': f'127.0.0.1:{ports[name]}{" ssl" if "ssl_certificate" in block else ""}', **block} for name, block in servers.items()]}})
+    made.ports, made.log, made.recorder = ports, f'{folder}/stream.log', recorder
     yield made.start([ports['http']])
+    plain.over.set()
     made.stop()
+    no_handshake.stop()
     plain.upstreams.listener.close()
     verifying.upstreams.listener.close()
 
@@ -116,6 +142,28 @@ def test_untrusted_server_gets_no_bytes(sealing, name):
 
 def test_missing_client_certificate_closes_the_connection(sealing):
     assert fetch(sealing, 'hidden') is None
+
+
+def test_invalid_record_of_the_server_ends_the_connection(sealing):
+    """At once: without a wait until the upstream server has read the alert and closed."""
+    assert fetch(sealing, 'broken') is None
+    wait_for(lambda: 'TLS failed while reading upstream (71: Protocol error)' in sealing.errors(), 'a log line')
+
+
+def test_failed_handshake_with_a_server_that_does_not_close(sealing):
+    assert fetch(sealing, 'no-handshake') is None
+    wait_for(lambda: f'{sealing.ports["no-handshake"]} 502\n' in server_kit.read_text(sealing.log), 'no line')
+    assert 'TLS failed while connecting to upstream (71: Protocol error)' in sealing.errors()
+
+
+def test_invalid_record_of_the_client_ends_the_upstream_connection(sealing):
+    recorder = sealing.recorder
+    client = tls13.connect(sealing.ports['client'], timeout=30 * server_kit.PATIENCE)
+    client.sendall(b'hello')
+    assert recorder.begun.wait(30 * server_kit.PATIENCE) and not recorder.ended.is_set()
+    client.sock.sendall(broken_records.RECORD)
+    assert recorder.ended.wait(30 * server_kit.PATIENCE)
+    client.close()
 
 
 def test_unreadable_files_are_reported(new_directory):
