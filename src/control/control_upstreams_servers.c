@@ -5,8 +5,8 @@
 
 #include "base/limits.h"
 #include "server/worker_sandbox.h"
-#include "upstream/upstream_follow.h"
 #include "upstream/upstream_mode.h"
+#include "upstream/upstream_servers.h"
 
 #include <errno.h>
 #include <inttypes.h>

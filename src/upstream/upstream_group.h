@@ -136,6 +136,13 @@ void upstream_peer_sweep(struct upstream_peer *peer);
 
 /* upstream_follow.c: applies the changes of servers since the last call. Frees no peer. */
 void upstream_follow_now(struct upstream_pool *pool);
+/* Makes the peers of this worker those of the table, whose lock the caller has. Frees no peer. */
+void upstream_apply_changes(struct upstream_pool *pool);
+/* True if the peer is in use and has this name. */
+static inline bool upstream_peer_is_named(const struct upstream_peer *peer, struct str name)
+{
+    return !peer->retired && str_equal(str_from(peer->name), name);
+}
 /* The same, before a server of the group is selected. */
 static inline void upstream_group_follow(const struct upstream_group *group)
 {

@@ -2,6 +2,7 @@
 #include "upstream/upstream_follow.h"
 #include "upstream/upstream_group.h"
 #include "upstream/upstream_mode.h"
+#include "upstream/upstream_servers.h"
 
 #include "../http/suite.h"
 #include "scripted.h"
