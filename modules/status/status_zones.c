@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The metrics of a zone; the first ones have one value. */
+/* The metrics of a zone; the first ones are counters with one value. */
 enum zone_metric {
     ZONE_COUNT,
     ZONE_SENT,
@@ -17,6 +17,7 @@ enum zone_metric {
     ZONE_NUMBERS,
     ZONE_CLASSES = ZONE_NUMBERS,
     ZONE_TIMES,
+    ZONE_ACTIVE,                    /* of connections only: a gauge */
     ZONE_METRICS,
 };
 
@@ -39,6 +40,7 @@ static const struct zone_metric_text of_connections[ZONE_METRICS] = {
     [ZONE_RECEIVED] = {"received_bytes_total", "Bytes received from clients, as in $bytes_received."},
     [ZONE_CLASSES] = {"sessions_total", "Ended connections by class of status."},
     [ZONE_TIMES] = {"session_duration_seconds", "Time from the acceptance of a connection to its end."},
+    [ZONE_ACTIVE] = {"active", "Open connections."},
 };
 
 static const struct {
@@ -56,9 +58,10 @@ static const struct {
 /* The value of a metric that has one. */
 static uint64_t number_of(const struct status_zone_counts *counts, enum zone_metric metric)
 {
-    const uint64_t numbers[ZONE_NUMBERS] = {[ZONE_COUNT] = latency_count(&counts->latency),
+    const uint64_t numbers[ZONE_METRICS] = {[ZONE_COUNT] = latency_count(&counts->latency),
                                             [ZONE_SENT] = counts->sent,
-                                            [ZONE_RECEIVED] = counts->received};
+                                            [ZONE_RECEIVED] = counts->received,
+                                            [ZONE_ACTIVE] = counts->active};
 
     return numbers[metric];
 }
@@ -128,19 +131,27 @@ static void print_head(struct status_page_text *page, enum status_zone_kind kind
                  kinds[kind].metric, text->name, type);
 }
 
-static void prometheus_numbers(struct status_page_text *page, const struct status_values *values,
-                               enum status_zone_kind kind)
+static void prometheus_number(struct status_page_text *page, const struct status_values *values,
+                              enum status_zone_kind kind, enum zone_metric metric, const char *type)
 {
     const struct status_zone_value *value;
 
-    for (enum zone_metric metric = 0; metric < ZONE_NUMBERS; metric++) {
-        print_head(page, kind, metric, "counter");
-        for (size_t at = 0; (value = next_zone(values, kind, &at)) != NULL;) {
-            status_print(page, "sluice_%s_%s{", kinds[kind].metric, kinds[kind].metrics[metric].name);
-            status_print_text(page, value->label);
-            status_print(page, "} %llu\n", (unsigned long long)number_of(&value->counts, metric));
-        }
+    if (!kinds[kind].metrics[metric].name)
+        return;
+    print_head(page, kind, metric, type);
+    for (size_t at = 0; (value = next_zone(values, kind, &at)) != NULL;) {
+        status_print(page, "sluice_%s_%s{", kinds[kind].metric, kinds[kind].metrics[metric].name);
+        status_print_text(page, value->label);
+        status_print(page, "} %llu\n", (unsigned long long)number_of(&value->counts, metric));
     }
+}
+
+static void prometheus_numbers(struct status_page_text *page, const struct status_values *values,
+                               enum status_zone_kind kind)
+{
+    for (enum zone_metric metric = 0; metric < ZONE_NUMBERS; metric++)
+        prometheus_number(page, values, kind, metric, "counter");
+    prometheus_number(page, values, kind, ZONE_ACTIVE, "gauge");
 }
 
 static void prometheus_classes(struct status_page_text *page, const struct status_values *values,
@@ -191,6 +202,8 @@ static void json_zone(struct status_page_text *page, const struct status_zone_va
     status_print(page, "\"");
     for (enum zone_metric i = 0; i < ZONE_NUMBERS; i++)
         status_print(page, ", \"%s\": %llu", metrics[i].name, (unsigned long long)number_of(&value->counts, i));
+    if (metrics[ZONE_ACTIVE].name)
+        status_print(page, ", \"%s\": %llu", metrics[ZONE_ACTIVE].name, (unsigned long long)value->counts.active);
     status_print(page, ", \"%s\": {", metrics[ZONE_CLASSES].name);
     for (unsigned i = 0; i < STATUS_ZONE_CLASSES; i++)
         status_print(page, "%s\"%s\": %llu", i ? ", " : "", status_class_names[i],
@@ -246,6 +259,10 @@ static void html_zone(struct status_page_text *page, const struct status_zone_va
     status_print(page, "<td>");
     status_print_number(page, count);
     status_print(page, "<td>");
+    if (kinds[value->kind].metrics[ZONE_ACTIVE].name) {
+        status_print_number(page, counts->active);
+        status_print(page, "<td>");
+    }
     status_print_number(page, counts->classes[5]);
     print_ms(page, count ? counts->latency.sum_us / count : 0);
     print_ms(page, latency_quantile_us(&counts->latency, 990));
@@ -262,8 +279,8 @@ void status_zones_html(struct status_page_text *page, const struct status_values
             continue;
         status_print(page,
                      "<h2>%s</h2>\n<p class=\"note\">Mean and 99th percentile in milliseconds.</p>\n<table>\n"
-                     "<tr><th>Zone<th>%s<th>5xx<th>Mean<th>p99\n",
-                     kinds[kind].title, kinds[kind].count);
+                     "<tr><th>Zone<th>%s%s<th>5xx<th>Mean<th>p99\n",
+                     kinds[kind].title, kinds[kind].count, kinds[kind].metrics[ZONE_ACTIVE].name ? "<th>Open" : "");
         for (size_t at = 0; (value = next_zone(values, kind, &at)) != NULL;)
             html_zone(page, value);
         status_print(page, "</table>\n");

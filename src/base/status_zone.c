@@ -9,12 +9,15 @@
 #include <errno.h>
 #include <string.h>
 
-struct status_zone_table {
-    struct shared_zone shared;
-    _Alignas(64) struct status_zone_counts rows[]; /* by slot */
+/* On cache lines of its own. */
+struct status_zone_row {
+    _Alignas(64) struct status_zone_counts counts;
 };
 
-_Static_assert(sizeof(struct status_zone_counts) % 64 == 0, "two rows share no cache line");
+struct status_zone_table {
+    struct shared_zone shared;
+    struct status_zone_row rows[];  /* by slot */
+};
 
 static struct status_zone *find(const struct status_zones *zones, enum status_zone_kind kind, struct str name)
 {
@@ -62,7 +65,7 @@ int status_zones_add(struct status_zones *zones, struct arena *arena, enum statu
 
 int status_zones_open(struct status_zones *zones, const struct status_zones *before, unsigned slots)
 {
-    size_t size = sizeof(struct status_zone_table) + (size_t)slots * sizeof(struct status_zone_counts);
+    size_t size = sizeof(struct status_zone_table) + (size_t)slots * sizeof(struct status_zone_row);
 
     for (size_t i = 0; i < zones->count; i++) {
         struct status_zone *zone = zones->items[i];
@@ -92,19 +95,50 @@ void status_zones_close(struct status_zones *zones)
     }
 }
 
+/* NULL: nothing is counted. */
+static struct status_zone_counts *row_of(const struct status_zone *zone, unsigned slot)
+{
+    return zone && slot < zone->slots ? &zone->table->rows[slot].counts : NULL;
+}
+
 void status_zone_count(const struct status_zone *zone, unsigned slot, const struct status_zone_request *request)
 {
-    struct status_zone_counts *row;
+    struct status_zone_counts *row = row_of(zone, slot);
     int class = request->status / 100;
 
-    if (!zone || slot >= zone->slots)
+    if (!row)
         return;
-    row = &zone->table->rows[slot];
     row->latency.counts[latency_bucket(request->took_us)]++;
     row->latency.sum_us += request->took_us;
     row->classes[class > 0 && class < STATUS_ZONE_CLASSES ? class : 0]++;
     row->sent += request->sent;
     row->received += request->received;
+}
+
+void status_zone_enter(const struct status_zone *zone, unsigned slot)
+{
+    struct status_zone_counts *row = row_of(zone, slot);
+
+    if (row)
+        row->active++;
+}
+
+void status_zone_leave(const struct status_zone *zone, unsigned slot)
+{
+    struct status_zone_counts *row = row_of(zone, slot);
+
+    if (row && row->active > 0)
+        row->active--;
+}
+
+void status_zones_abandon(const struct status_zones *zones, unsigned slot)
+{
+    for (size_t i = 0; i < zones->count; i++) {
+        struct status_zone_counts *row = row_of(zones->items[i], slot);
+
+        if (row)
+            row->active = 0;
+    }
 }
 
 void status_zone_sum(const struct status_zone *zone, unsigned slots, struct status_zone_counts *out_sum)
@@ -113,7 +147,7 @@ void status_zone_sum(const struct status_zone *zone, unsigned slots, struct stat
 
     memset(out_sum, 0, sizeof(*out_sum));
     for (size_t slot = 0; slot < slots && slot < zone->slots; slot++) {
-        const uint64_t *from = (const uint64_t *)(const void *)&zone->table->rows[slot];
+        const uint64_t *from = (const uint64_t *)(const void *)&zone->table->rows[slot].counts;
 
         for (size_t i = 0; i < sizeof(*out_sum) / sizeof(uint64_t); i++)
             to[i] += __atomic_load_n(&from[i], __ATOMIC_RELAXED);

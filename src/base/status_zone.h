@@ -21,11 +21,12 @@ enum status_zone_kind { STATUS_ZONE_SERVER, STATUS_ZONE_LOCATION, STATUS_ZONE_ST
 
 #define STATUS_ZONE_CLASSES 6       /* of a status by its first digit; [0]: others */
 
-/* Three cache lines of 64 bytes. Every member consists of uint64_t. */
+/* Every member consists of uint64_t. */
 struct status_zone_counts {
     struct latency latency;         /* of all requests or connections */
     uint64_t classes[STATUS_ZONE_CLASSES];
     uint64_t sent, received;        /* bytes, as $bytes_sent and $request_length; in stream $bytes_received */
+    uint64_t active;                /* stream: open connections */
 };
 
 struct status_zone_table;
@@ -66,6 +67,11 @@ void status_zones_close(struct status_zones *zones);
 
 /* Counts a request or connection in the row of the worker at `slot`. Nothing if the zone is NULL or not open, or has no such slot. */
 void status_zone_count(const struct status_zone *zone, unsigned slot, const struct status_zone_request *request);
+/* An open connection of stream begins to count in the zone; status_zone_leave ends that. The same exceptions. */
+void status_zone_enter(const struct status_zone *zone, unsigned slot);
+void status_zone_leave(const struct status_zone *zone, unsigned slot);
+/* The worker at `slot` has ended, with its open connections. Called by the master. */
+void status_zones_abandon(const struct status_zones *zones, unsigned slot);
 /* Returns the sums of the rows of the first `slots` slots; zeros if the zone is not open. */
 void status_zone_sum(const struct status_zone *zone, unsigned slots, struct status_zone_counts *out_sum);
 

@@ -291,6 +291,7 @@ static void child_ended(struct master *master, struct generation *generation, st
     child->kill_ms = 0;
     caches_abandon(&generation->configuration->caches, (unsigned)child->shared_index);
     limits_abandon(&generation->configuration->limits, (unsigned)child->shared_index);
+    status_zones_abandon(&generation->configuration->zones, (unsigned)child->shared_index);
     if (generation->phase != PHASE_RUNNING) {
         shared_slot_release(master->shared, (unsigned)child->shared_index);
         child->shared_index = -1;

@@ -90,14 +90,25 @@ static void serve_stream(struct stream *stream)
         stream_try_server(stream);
 }
 
+/* Counts the connection in the zone of the default server, or from then on in that of the selected one. */
+static void set_server(struct stream *stream, const struct virtual_server *virtual)
+{
+    unsigned slot = stream->worker->shared_index;
+
+    if (stream->server_conf)
+        status_zone_leave(stream->server_conf->zone, slot);
+    stream->virtual = virtual;
+    stream->server_conf = virtual->stream;
+    stream->conf = stream->server_conf->conf;
+    status_zone_enter(stream->server_conf->zone, slot);
+}
+
 /* Selects the virtual server by the client's server name, or without one; then serves the connection. */
 static void choose_server(struct stream *stream, const struct virtual_server *virtual)
 {
     stream->prereading = false;
     stream->hello_bytes = stream->hello.length;
-    stream->virtual = virtual;
-    stream->server_conf = stream->virtual->stream;
-    stream->conf = stream->server_conf->conf;
+    set_server(stream, virtual);
     stream_debug(stream, "server \"" STR_FMT "\"", STR_ARG(virtual->name));
     serve_stream(stream);
 }
@@ -257,6 +268,7 @@ static void count_in_zone(const struct stream *stream)
     };
 
     status_zone_count(stream->server_conf->zone, stream->worker->shared_index, &ended);
+    status_zone_leave(stream->server_conf->zone, stream->worker->shared_index);
 }
 
 static void client_closed(struct wire *wire, enum wire_close_reason how)
@@ -334,9 +346,7 @@ static struct stream *stream_create(struct worker *worker, const struct endpoint
         return NULL;
     stream->worker = worker;
     stream->endpoint = endpoint;
-    stream->virtual = endpoint->servers[0];
-    stream->server_conf = stream->virtual->stream;
-    stream->conf = stream->server_conf->conf;
+    set_server(stream, endpoint->servers[0]);
     stream->address = *peer;
     stream->number = __atomic_add_fetch(&worker->shared->connection_number, 1, __ATOMIC_RELAXED);
     stream->timer.done = stream_timer_done;
@@ -372,10 +382,12 @@ static void stream_accept(void *owner, struct listener *listener, int fd, const 
         loop_timer(&worker->loop, &stream->timer, stream->moved_ms + stream->conf->preread_timeout_ms);
         return;
     }
-    if (!stream)
+    if (!stream) {
         loop_close_fd(&worker->loop, fd);
-    else
+    } else {
+        status_zone_leave(stream->server_conf->zone, worker->shared_index);
         list_remove(&stream->link);
+    }
     free(stream);
     connection_unreserve(worker, address);
     connection_log_memory(worker);

@@ -76,6 +76,12 @@ class Zoned:
     def connections(self, zone):
         return self.zones()[zone]['connections_total']
 
+    def until_active(self, **expected):
+        """Waits until these zones, and no others, have so many open connections. A dot in a name is written as `_`."""
+        def active():
+            return {name.replace('.', '_'): zone['active'] for name, zone in self.zones().items() if zone['active']}
+        wait_for(lambda: active() == expected, f'open connections: {expected}')
+
     def until(self, zone, count):
         wait_for(lambda: self.connections(zone) >= count, f'{count} connections of {zone}')
         return self.zones()[zone]
@@ -147,6 +153,43 @@ def test_a_connection_counts_when_it_ends(zoned):
     assert zoned.until('echo.test', 1)['sent_bytes_total'] == 4
 
 
+def test_open_connections_are_active(zoned):
+    """In the default server until the client has sent its server name, then in the server of that name."""
+    zoned.until_active()
+    with contextlib.ExitStack() as open_ones:
+        def connect(name):
+            return open_ones.enter_context(socket.create_connection(('127.0.0.1', zoned.ports[name]), timeout=TIMEOUT))
+        for count in range(1, 4):
+            connect('echo')
+            zoned.until_active(echo_test=count)
+        stream = connect('tls')
+        zoned.until_active(echo_test=3, one_test=1)
+        sealed = open_ones.enter_context(tls_context().wrap_socket(stream, server_hostname='two.test'))
+        zoned.until_active(echo_test=3, two_test=1)
+        connect('preread').sendall(b'\x16\x03\x01')
+        zoned.until_active(echo_test=3, two_test=1, preread=1)
+        zoned.reload(2)
+        connect('echo')
+        zoned.until_active(echo_test=4, two_test=1, preread=1)
+        sealed.sendall(b'still open')
+        assert sealed.recv(100) == b'still open'
+    zoned.until_active()
+    assert zoned.until('echo.test', 4)['connections_total'] == 4
+
+
+def test_open_connections_of_a_killed_worker_are_not_active(zoned):
+    with socket.create_connection(('127.0.0.1', zoned.ports['echo']), timeout=TIMEOUT):
+        zoned.until_active(echo_test=1)
+        former = set(zoned.server.workers())
+        for pid in former:
+            os.kill(pid, signal.SIGKILL)
+        zoned.until_active()
+    assert zoned.connections('echo.test') == 0
+    assert zoned.fetch('echo', b'again') == b'again'
+    zoned.until('echo.test', 1)
+    zoned.until_active()
+
+
 def test_a_connection_without_a_server_name_counts_in_the_default_server(zoned):
     """A ClientHello that exceeds the buffer, and a client that goes away before."""
     hello = b'\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03' + bytes(600)
@@ -190,9 +233,10 @@ def test_formats(zoned):
     text = zoned.page('prometheus')
     own = [SAMPLE.fullmatch(line) for line in text.splitlines() if line.startswith('sluice_stream_zone') and 'zone="shop"' in line]
     values = {(one.group(2), one.group(5)): float(one.group(6)) for one in own}
-    assert len(own) == len(values) == 3 + 6 + 17
+    assert len(own) == len(values) == 3 + 1 + 6 + 17
+    assert values['active', None] == found['active'] == 0 and '# TYPE sluice_stream_zone_active gauge\n' in text
     assert values['connections_total', None] == values['session_duration_seconds_count', None] == found['connections_total'] == 3
     assert values['sent_bytes_total', None] == found['sent_bytes_total'] == 9 and values['received_bytes_total', None] == 0
     assert {value: number for (metric, value), number in values.items() if metric == 'sessions_total'} == found['sessions_total']
     assert text.count('# TYPE sluice_stream_zone_session_duration_seconds histogram\n') == 1
-    assert '<h2>Servers of stream</h2>' in zoned.page('html') and '<tr><td>shop<td>3<td>0<td>' in zoned.page('html')
+    assert '<h2>Servers of stream</h2>' in zoned.page('html') and '<tr><td>shop<td>3<td>0<td>0<td>' in zoned.page('html')

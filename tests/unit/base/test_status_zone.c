@@ -188,6 +188,46 @@ START_TEST(forged_counts_select_no_memory)
 }
 END_TEST
 
+static uint64_t active(const struct status_zone *zone)
+{
+    struct status_zone_counts sum;
+
+    status_zone_sum(zone, UINT32_MAX, &sum);
+    return sum.active;
+}
+
+START_TEST(open_connections_are_active)
+{
+    struct status_zones zones = {0};
+    const struct status_zone *zone = add(&zones, STATUS_ZONE_STREAM, "a");
+    const struct status_zone *other = add(&zones, STATUS_ZONE_STREAM, "b");
+
+    status_zones_abandon(&zones, 0); /* not open */
+    status_zone_enter(zone, 0);
+    ck_assert_int_eq(status_zones_open(&zones, NULL, 2), 0);
+    status_zone_enter(NULL, 0);
+    status_zone_enter(zone, 2);
+    ck_assert_uint_eq(active(zone), 0);
+    for (int i = 0; i < 3; i++)
+        status_zone_enter(zone, 0);
+    status_zone_enter(zone, 1);
+    status_zone_enter(other, 0);
+    status_zone_leave(zone, 0);
+    status_zone_leave(zone, 2);
+    status_zone_leave(NULL, 0);
+    count(zone, 0, 200);
+    ck_assert_uint_eq(active(zone), 3);
+    status_zones_abandon(&zones, 2);
+    status_zones_abandon(&zones, 0);
+    ck_assert_uint_eq(active(zone), 1);
+    ck_assert_uint_eq(active(other), 0);
+    ck_assert_uint_eq(requests(zone, 2), 1);
+    status_zone_leave(zone, 0);
+    ck_assert_uint_eq(active(zone), 1);
+    status_zones_close(&zones);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("status_zone");
@@ -202,6 +242,7 @@ int main(void)
     tcase_add_test(tests, nothing_is_counted_without_a_row);
     tcase_add_test(tests, zones_of_the_former_configuration_continue);
     tcase_add_test(tests, counts_of_processes_are_added);
+    tcase_add_test(tests, open_connections_are_active);
     tcase_add_loop_test(tests, forged_counts_select_no_memory, 0, 2);
     suite_add_tcase(suite, tests);
     runner = srunner_create(suite);
