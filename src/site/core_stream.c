@@ -91,8 +91,8 @@ static const struct directive directives[] = {
      .example = "status_zone: on",
      .help = "Count connections, by status, their times and bytes in a zone of the server, for the status page. A name "
              "counts the connections of this server under it; several servers may share a name. on makes the name: the "
-             "first server_name, else the first address. A connection counts when it ends. on and off are inherited, a "
-             "name is not. After a reload, zones with the same name continue."},
+             "first server_name, else the first address. A connection counts when it ends, and as an open one until "
+             "then. on and off are inherited, a name is not. After a reload, zones with the same name continue."},
     UPSTREAM_BIND_ROW("proxy_bind", BOTH, AT(bind)),
     {.name = "proxy_connect_timeout",
      .scopes = BOTH,

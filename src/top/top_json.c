@@ -119,7 +119,9 @@ static void print_upstreams(struct printer *printer, const struct top_rates *rat
     print(printer, rates->upstream_count ? "\n  ]" : "]");
 }
 
-static void print_zones(struct printer *printer, const char *name, const struct top_zone_rates *zones)
+/* `unit` is what the zones count: requests or connections. */
+static void print_zones(struct printer *printer, const char *name, const char *unit,
+                        const struct top_zone_rates *zones)
 {
     print(printer, ",\n  \"%s\": [", name);
     for (unsigned i = 0; i < zones->count; i++) {
@@ -127,7 +129,7 @@ static void print_zones(struct printer *printer, const char *name, const struct 
 
         print(printer, "%s\n    {", i ? "," : "");
         print_text(printer, "zone", rate->zone->name);
-        print(printer, ", \"requests_per_second\": %.3f, \"failures_per_second\": %.3f, \"active\": %.3f, ",
+        print(printer, ", \"%s_per_second\": %.3f, \"failures_per_second\": %.3f, \"active\": %.3f, ", unit,
               rate->requests, rate->failures, rate->active);
         print_latency(printer, rate->has_latency, rate->quantiles);
         print(printer, "}");
@@ -183,8 +185,9 @@ int top_json_print(const struct top_rates *rates, const struct top_sample *now, 
     print_paths(&printer, rates);
     print(&printer, ",\n  ");
     print_latency(&printer, rates->has_latency, rates->quantiles);
-    print_zones(&printer, "locations", &rates->zones[TOP_LOCATIONS]);
-    print_zones(&printer, "server_zones", &rates->zones[TOP_SERVERS]);
+    print_zones(&printer, "locations", "requests", &rates->zones[TOP_LOCATIONS]);
+    print_zones(&printer, "server_zones", "requests", &rates->zones[TOP_SERVERS]);
+    print_zones(&printer, "stream_zones", "connections", &rates->zones[TOP_STREAMS]);
     print_caches(&printer, rates);
     print_upstreams(&printer, rates);
     print(&printer, "\n}\n");

@@ -181,7 +181,8 @@ static int compare_zones(const struct pair *pair, enum top_zone_kind kind, struc
         items[i].zone = zone;
         items[i].requests = rate(pair, earlier->requests, zone->requests);
         items[i].failures = rate(pair, earlier->responses[5], zone->responses[5]);
-        items[i].active = rate(pair, earlier->latency.sum_us, zone->latency.sum_us) / 1e6;
+        items[i].active = kind == TOP_STREAMS ? (double)zone->active
+                                              : rate(pair, earlier->latency.sum_us, zone->latency.sum_us) / 1e6;
         items[i].has_latency = compare_latency(pair, &earlier->latency, &zone->latency, items[i].quantiles);
     }
     rates->zones[kind] = (struct top_zone_rates){items, zones->count};

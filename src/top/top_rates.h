@@ -28,7 +28,7 @@ struct top_upstream_rate {
 struct top_zone_rate {
     const struct top_zone *zone;    /* of the later sample */
     double requests, failures;      /* per second; failures: status 5xx */
-    double active;                  /* requests in progress on average: their times per second */
+    double active;                  /* requests in progress on average: their times per second; open connections */
     bool has_latency;               /* requests ended between the samples */
     struct top_quantile quantiles[TOP_QUANTILES];
 };

@@ -233,6 +233,10 @@ static const struct field zone_fields[] = {
     {"requests_total", read_number, offsetof(struct top_zone, requests), NULL},
     {"responses_total", read_numbers, offsetof(struct top_zone, responses), top_class_names},
     {"request_duration_seconds", read_histogram, offsetof(struct top_zone, latency), NULL},
+    {"connections_total", read_number, offsetof(struct top_zone, requests), NULL},
+    {"sessions_total", read_numbers, offsetof(struct top_zone, responses), top_class_names},
+    {"session_duration_seconds", read_histogram, offsetof(struct top_zone, latency), NULL},
+    {"active", read_number, offsetof(struct top_zone, active), NULL},
     {NULL, NULL, 0, NULL},
 };
 
@@ -333,6 +337,7 @@ static const struct field metrics[] = {
     {"upstreams", read_upstreams, 0, NULL},
     {"server_zones", read_zones, AT(zones[TOP_SERVERS]), NULL},
     {"location_zones", read_zones, AT(zones[TOP_LOCATIONS]), NULL},
+    {"stream_zones", read_zones, AT(zones[TOP_STREAMS]), NULL},
     {"caches", read_caches, 0, NULL},
     {NULL, NULL, 0, NULL},
 };

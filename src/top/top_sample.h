@@ -36,14 +36,15 @@ struct top_histogram {
     uint64_t sum_us;                /* of all times */
 };
 
-enum top_zone_kind { TOP_SERVERS, TOP_LOCATIONS, TOP_ZONE_KINDS };
+enum top_zone_kind { TOP_SERVERS, TOP_LOCATIONS, TOP_STREAMS, TOP_ZONE_KINDS };
 
-/* A zone of servers or of locations (`status_zone`). */
+/* A zone of servers, of locations, or of servers of stream, which counts connections (`status_zone`). */
 struct top_zone {
     struct str name;
     uint64_t requests;
     uint64_t responses[TOP_CLASSES];
     struct top_histogram latency;
+    uint64_t active;                /* of TOP_STREAMS: open connections */
 };
 
 struct top_zones {

@@ -76,11 +76,12 @@ static void add_help(struct top_screen *screen)
         "q                quit",
         "s, right arrow   sort the tables by the next column",
         "left arrow       sort the tables by the previous column",
-        "l, z, c          show locations, zones of servers or caches",
+        "l, z, t, c       show locations, zones of servers, zones of stream, or caches",
         "h, ?             this text; any key ends it",
         "",
         "Locations, servers: zones of status_zone. ACTIVE: average number of requests in",
         "progress, the sum of their times per second; time sorts by P99.",
+        "Zones of stream: connections that ended, and as ACTIVE those that are open.",
         "Caches: HITS: share of HIT among the responses; failures sorts by the others.",
         "Values are those of the last interval. Send path: $tls_path in the access log.",
         "ktls-...: encrypted by the kernel; user, openssl: encrypted in user space;",
@@ -100,7 +101,7 @@ static void add_keys(struct top_screen *screen, const struct top_content *conten
     if (fault[0])
         top_screen_add(screen, TOP_FAULT, "%s", fault);
     else
-        top_screen_add(screen, TOP_HEADING, "q quit   s sort: %s   l locations   z server zones   c caches   h help",
+        top_screen_add(screen, TOP_HEADING, "q quit  s sort: %s  l locations  z servers  t streams  c caches  h help",
                        top_sort_name(content->sort));
 }
 

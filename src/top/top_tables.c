@@ -1,5 +1,5 @@
 /*
- * The sorted tables of the live view: transmission paths; locations, servers or caches; upstream servers.
+ * The sorted tables of the live view: transmission paths; a list of zones or caches; upstream servers.
  */
 #include "top/top_tables.h"
 
@@ -224,6 +224,11 @@ static void add_server_row(struct top_screen *screen, const struct top_rates *ra
     add_zone(screen, &rates->zones[TOP_SERVERS].items[i]);
 }
 
+static void add_stream_row(struct top_screen *screen, const struct top_rates *rates, unsigned i)
+{
+    add_zone(screen, &rates->zones[TOP_STREAMS].items[i]);
+}
+
 static void add_cache_row(struct top_screen *screen, const struct top_rates *rates, unsigned i)
 {
     const struct top_cache_rate *rate = &rates->caches[i];
@@ -238,15 +243,28 @@ static void add_cache_row(struct top_screen *screen, const struct top_rates *rat
                    cache->max_bytes > 0 ? top_bytes((double)cache->max_bytes).text : "-");
 }
 
+/* A list of zones. */
+struct zone_list {
+    enum top_zone_kind kind;
+    const char *heading, *unit;     /* of the names, and of the first rate */
+    void (*add_row)(struct top_screen *screen, const struct top_rates *rates, unsigned i);
+};
+
+static const struct zone_list zone_lists[TOP_LISTS] = {
+    [TOP_LIST_LOCATIONS] = {TOP_LOCATIONS, "LOCATION", "REQ/S", add_location_row},
+    [TOP_LIST_SERVERS] = {TOP_SERVERS, "SERVER ZONE", "REQ/S", add_server_row},
+    [TOP_LIST_STREAMS] = {TOP_STREAMS, "STREAM ZONE", "CONN/S", add_stream_row},
+};
+
 static void add_zones(struct top_screen *screen, const struct top_rates *rates, enum top_list list, enum top_sort sort)
 {
-    bool servers = list == TOP_LIST_SERVERS;
-    const struct top_zone_rates *zones = &rates->zones[servers ? TOP_SERVERS : TOP_LOCATIONS];
+    const struct zone_list *of = &zone_lists[list];
+    const struct top_zone_rates *zones = &rates->zones[of->kind];
 
-    top_screen_add(screen, TOP_HEADING, ZONE_ROW, width_beside(screen, ZONE_COLUMNS),
-                   servers ? "SERVER ZONE" : "LOCATION", "REQ/S", "5XX/S", "ACTIVE", "P99");
+    top_screen_add(screen, TOP_HEADING, ZONE_ROW, width_beside(screen, ZONE_COLUMNS), of->heading, of->unit, "5XX/S",
+                   "ACTIVE", "P99");
     qsort_r(zones->items, zones->count, sizeof(zones->items[0]), compare_zones, &sort);
-    add_rows(screen, rates, zones->count, servers ? add_server_row : add_location_row);
+    add_rows(screen, rates, zones->count, of->add_row);
 }
 
 static void add_caches(struct top_screen *screen, const struct top_rates *rates, enum top_sort sort)
@@ -268,11 +286,7 @@ static void add_list(struct top_screen *screen, const struct top_rates *rates, e
 
 static unsigned list_length(const struct top_rates *rates, enum top_list list)
 {
-    const unsigned lengths[TOP_LISTS] = {[TOP_LIST_LOCATIONS] = rates->zones[TOP_LOCATIONS].count,
-                                         [TOP_LIST_SERVERS] = rates->zones[TOP_SERVERS].count,
-                                         [TOP_LIST_CACHES] = rates->cache_count};
-
-    return lengths[list];
+    return list == TOP_LIST_CACHES ? rates->cache_count : rates->zones[zone_lists[list].kind].count;
 }
 
 /* A list that was chosen shows its heading even if it is empty, except the first one. */

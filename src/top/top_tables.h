@@ -11,7 +11,7 @@
 enum top_sort { TOP_BY_REQUESTS, TOP_BY_FAILURES, TOP_BY_ACTIVE, TOP_BY_TIME, TOP_BY_NAME, TOP_SORTS };
 
 /* The list between the transmission paths and the upstream servers. TOP_LISTS: all, one after the other. */
-enum top_list { TOP_LIST_LOCATIONS, TOP_LIST_SERVERS, TOP_LIST_CACHES, TOP_LISTS };
+enum top_list { TOP_LIST_LOCATIONS, TOP_LIST_SERVERS, TOP_LIST_STREAMS, TOP_LIST_CACHES, TOP_LISTS };
 
 /* Appends the tables, each with a part of the rows that are left. */
 void top_tables_add(struct top_screen *screen, const struct top_sample *now, const struct top_rates *rates,

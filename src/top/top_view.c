@@ -64,7 +64,7 @@ static void draw(struct view *view)
 static void choose_list(struct view *view, int key)
 {
     static const char keys[TOP_LISTS] = {
-        [TOP_LIST_LOCATIONS] = 'l', [TOP_LIST_SERVERS] = 'z', [TOP_LIST_CACHES] = 'c'};
+        [TOP_LIST_LOCATIONS] = 'l', [TOP_LIST_SERVERS] = 'z', [TOP_LIST_STREAMS] = 't', [TOP_LIST_CACHES] = 'c'};
 
     for (enum top_list list = 0; list < TOP_LISTS; list++) {
         if (key == keys[list])

@@ -55,7 +55,7 @@ class Watched:
     """A server that has every metric of the dashboard: zones, upstream servers, a cache, a certificate in the state folder of ACME, limits."""
 
     def __init__(self, folder, site, certificate):
-        self.plain, self.tls, self.acme, self.status = (server_kit.free_port() for _ in range(4))
+        self.plain, self.tls, self.acme, self.status, self.stream = (server_kit.free_port() for _ in range(5))
         self.upstream = upstream_kit.Upstream()
         servers = [
             {'listen': [f'127.0.0.1:{self.plain}', f'127.0.0.1:{self.tls} ssl'], 'root': site, 'ssl_certificate': certificate[0],
@@ -65,7 +65,8 @@ class Watched:
             {'listen': f'127.0.0.1:{self.acme} ssl', 'server_name': ACME_NAME, 'ssl_certificate': 'acme', 'return': '200 ok'},
             {'listen': f'127.0.0.1:{self.status}', 'location': {'= /status': {'status': True}}},
         ]
-        self.server = server_kit.Server(folder / 'server', servers, http={
+        stream = {'status_zone': True, 'server': [{'listen': f'127.0.0.1:{self.stream}', 'proxy_pass': f'127.0.0.1:{self.plain}'}]}
+        self.server = server_kit.Server(folder / 'server', servers, main={'stream': stream}, http={
             'status_zone': True, 'open_file_cache': 'max=100', 'proxy_cache_path': {'path': str(folder / 'cache'), 'keys_zone': 'one:1m'},
             'limit_req_zone': '$server_port zone=slow:1m rate=1r/m',
             'upstream': {'app': {'server': [f'127.0.0.1:{self.upstream.port}', {'address': '127.0.0.1:9', 'backup': True}]}},
@@ -87,7 +88,7 @@ class Watched:
         return str(state)
 
     def send_requests(self):
-        for port, transport in ((self.plain, 'plain'), (self.tls, 'user')):
+        for port, transport in ((self.plain, 'plain'), (self.tls, 'user'), (self.stream, 'plain')):
             with contextlib.closing(http1.connect(port, transport, timeout=20 * server_kit.PATIENCE)) as client:
                 for target in ('/one.txt', '/1048576.bin', '/nowhere', '/app/x', '/cached/x', '/limited', '/limited', '/broken'):
                     client.get(target)

@@ -59,14 +59,18 @@ def watched(start, site, certificate, tmp_path):
     """A server with a status page, files, a cache, and two upstream servers, one of which does not exist."""
     upstream = upstream_kit.Upstream()
     ports = server_kit.free_port(), server_kit.free_port()
+    stream_port = server_kit.free_port()
     block = {'listen': [f'127.0.0.1:{ports[0]}', f'127.0.0.1:{ports[1]} ssl'], 'root': site, 'keepalive_requests': 1000000,
              'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1],
              'location': {'= /status': {'status': 'on'}, '/app/': {'proxy_pass': 'http://app'},
                           '/cached/': {'proxy_pass': 'http://app', 'proxy_cache': 'one', 'proxy_cache_valid': '1h'}, '= /missing': {'return': '404'}}}
     http = {'status_zone': True, 'proxy_cache_path': {'path': str(tmp_path / 'cache'), 'keys_zone': 'one:1m'},
             'upstream': {'app': {'server': [f'127.0.0.1:{upstream.port}', {'address': f'127.0.0.1:{server_kit.free_port()}', 'backup': True}]}}}
-    server = start(servers=[block], http=http, wait=False)
+    stream = {'upstream': {'tcp': {'server': f'127.0.0.1:{ports[0]}'}},
+              'server': {'listen': f'127.0.0.1:{stream_port}', 'status_zone': 'stream', 'proxy_pass': 'tcp'}}
+    server = start(servers=[block], http=http, stream=stream, wait=False)
     server.plain, server.port = ports
+    server.stream_port = stream_port
     server.start(ports)
     yield server
     upstream.stop()
@@ -92,7 +96,7 @@ def test_sample_under_load(watched):
     assert found['connections']['handshake'] == 0 and sum(found['connections'].values()) >= 4
     latency = found['latency_seconds']
     assert 0 <= latency['p50'] <= latency['p90'] <= latency['p99']
-    first, second = found['upstreams']
+    first, second = (upstream for upstream in found['upstreams'] if upstream['upstream'] != 'tcp')
     assert first['upstream'] == second['upstream'] == 'app' and first['state'] == 'up' and first['requests_per_second'] > 1
     locations = {location['zone']: location for location in found['locations']}
     app, missing, idle = (locations[f'127.0.0.1:{watched.plain} {name}'] for name in ('/app/', '= /missing', '= /status'))
@@ -112,6 +116,31 @@ def test_server_zones_and_caches(watched):
     assert cache['cache'] == 'one' and cache['files'] == 1 and cache['bytes'] > 0 and cache['max_bytes'] is None
     assert cache['hits_per_second'] > 1 and 0.5 < cache['hit_ratio'] <= 1
     assert cache['responses_per_second'] < server['requests_per_second']
+
+
+def test_stream_zones(watched):
+    """Connections that end, and the open ones."""
+    stop = threading.Event()
+
+    def connect():
+        while not stop.is_set():
+            client = http1.connect(watched.stream_port, timeout=20 * PATIENCE)
+            assert client.get('/missing').status == 404
+            client.close()
+    thread = threading.Thread(target=connect)
+    thread.start()
+    open_ones = [http1.connect(watched.stream_port, timeout=20 * PATIENCE) for _ in range(3)]
+    try:
+        assert all(client.get('/missing').status == 404 for client in open_ones)
+        found = sample(f'http://127.0.0.1:{watched.plain}/status')
+    finally:
+        stop.set()
+        thread.join()
+    [zone] = found['stream_zones']
+    assert zone['zone'] == 'stream' and zone['connections_per_second'] > 1 and zone['failures_per_second'] == 0
+    assert 3 <= zone['active'] <= 5 and zone['latency_seconds']['p50'] >= 0
+    for client in open_ones:
+        client.close()
 
 
 def test_handshakes_are_counted(watched):
@@ -284,7 +313,7 @@ def test_view_under_load(watched, view):
     assert re.match(r'app +127\.0\.0\.1:\d+ +up +[1-9]', rows[heading + 1]) and re.match(r'app .* up +0 +0 +0 ', rows[heading + 2])
     heading = next(number for number, row in enumerate(rows) if row.startswith('LOCATION'))
     assert re.match(r'127\.0\.0\.1:\d+ \S.* +[1-9][\d.]*k? +0 +[\d.]+ +[\d.]+ [mu]?s$', rows[heading + 1])
-    assert rows[23] == 'q quit   s sort: requests   l locations   z server zones   c caches   h help' and all(len(row) <= 80 for row in rows)
+    assert rows[23] == 'q quit  s sort: requests  l locations  z servers  t streams  c caches  h help' and all(len(row) <= 80 for row in rows)
     shown.press('q')
     assert shown.wait_for_exit() == 0 and '\x1b[?1049l' in shown.text, 'the former screen of the terminal returns'
 
@@ -305,6 +334,9 @@ def test_lists_under_load(watched, view):
         shown.press('c')
         rows = shown.wait_for(row_after('CACHE', r'one +[1-9][\d.]*k? +[1-9][\d.]*k? +(100|[5-9]\d)\.\d% +1 +[\d.]+ [KM]?i?B +-$'), 'the cache')
         assert not any(row.startswith('SERVER ZONE') for row in rows)
+        shown.press('t')
+        rows = shown.wait_for(row_after('STREAM ZONE', r'stream +0 +0 +0 +-$'), 'zones of stream')
+        assert not any(row.startswith('CACHE') for row in rows)
         shown.press('l')
         shown.wait_for(row_after('LOCATION', r'127\.0\.0\.1:\d+ \S'), 'locations again')
     shown.press('q')
@@ -405,6 +437,6 @@ def test_once_as_text(watched, hostile):
     assert ran.returncode == 0 and ran.stderr == ''
     lines = ran.stdout.splitlines()
     assert lines[0].startswith('sluice ') and lines[1].startswith('Requests') and 'q quit' not in ran.stdout
-    assert all(any(line.startswith(heading) for line in lines) for heading in ('LOCATION', 'SERVER ZONE', 'CACHE', 'UPSTREAM')) and all(len(line) <= 80 for line in lines)
+    assert all(any(line.startswith(heading) for line in lines) for heading in ('LOCATION', 'SERVER ZONE', 'STREAM ZONE', 'CACHE', 'UPSTREAM')) and all(len(line) <= 80 for line in lines)
     ran = top(f'http://127.0.0.1:{hostile.port}/page', '--once')
     assert ran.returncode == 0 and r'\x1b[2J' in ran.stdout and '\x1b' not in ran.stdout

@@ -30,7 +30,8 @@ START_TEST(an_idle_server)
     compare("{\"requests_total\": 1}", "{\"requests_total\": 1}",
             HEAD("", "0", "false") "  \"requests_per_second\": 0.000,\n" MIDDLE
                                    "  \"bytes_per_second\": 0.000,\n  \"paths\": [],\n  \"latency_seconds\": null,\n"
-                                   "  \"locations\": [],\n  \"server_zones\": [],\n  \"caches\": [],\n"
+                                   "  \"locations\": [],\n  \"server_zones\": [],\n"
+                                   "  \"stream_zones\": [],\n  \"caches\": [],\n"
                                    "  \"upstreams\": []\n}\n");
 }
 END_TEST
@@ -45,6 +46,7 @@ START_TEST(a_restarted_server)
             "\"location_zones\": [{\"zone\": \"a\\\"b\", \"requests_total\": 3, \"responses_total\": {\"5xx\": 1}, "
             "\"request_duration_seconds\": {\"buckets\": {\"0.1\": 2, \"+Inf\": 4}, \"sum\": 0.5}}, {}], "
             "\"server_zones\": [{\"zone\": \"s\", \"requests_total\": 2}], "
+            "\"stream_zones\": [{\"zone\": \"t\", \"connections_total\": 3, \"active\": 7}], "
             "\"caches\": [{\"cache\": \"\\e\", \"files\": 3, \"bytes\": 4, \"max_bytes\": 5, "
             "\"responses_total\": {\"HIT\": 6, \"MISS\": 2}}, {}], "
             "\"upstreams\": [{\"upstream\": \"\\x00\", \"server\": \"s\", \"state\": \"up\", \"active\": 6, "
@@ -62,7 +64,9 @@ START_TEST(a_restarted_server)
             "    {\"zone\": \"\", \"requests_per_second\": 0.000, \"failures_per_second\": 0.000, "
             "\"active\": 0.000, \"latency_seconds\": null}\n  ],\n  \"server_zones\": [\n"
             "    {\"zone\": \"s\", \"requests_per_second\": 2.000, \"failures_per_second\": 0.000, "
-            "\"active\": 0.000, \"latency_seconds\": null}\n  ],\n  \"caches\": [\n"
+            "\"active\": 0.000, \"latency_seconds\": null}\n  ],\n  \"stream_zones\": [\n"
+            "    {\"zone\": \"t\", \"connections_per_second\": 3.000, \"failures_per_second\": 0.000, "
+            "\"active\": 7.000, \"latency_seconds\": null}\n  ],\n  \"caches\": [\n"
             "    {\"cache\": \"\\u001B\", \"files\": 3, \"bytes\": 4, \"max_bytes\": 5, "
             "\"responses_per_second\": 8.000, \"hits_per_second\": 6.000, \"hit_ratio\": 0.750000},\n"
             "    {\"cache\": \"\", \"files\": 0, \"bytes\": 0, \"max_bytes\": null, \"responses_per_second\": 0.000, "

@@ -117,6 +117,8 @@ static const struct {
      "}}]}", -EBADMSG},
     {"{\"requests_total\": 1, \"location_zones\": [{\"request_duration_seconds\": {\"sum\": \"x\"}}]}", -EBADMSG},
     {"{\"requests_total\": 1, \"server_zones\": [{\"requests_total\": -1}]}", -EBADMSG},
+    {"{\"requests_total\": 1, \"stream_zones\": [{\"active\": -1}]}", -EBADMSG},
+    {"{\"requests_total\": 1, \"stream_zones\": [{\"session_duration_seconds\": []}]}", -EBADMSG},
     {"{\"requests_total\": 1, \"caches\": [{\"cache\": \"a\", \"new\": 1, \"responses_total\": {}}]}", 0},
     {"{\"requests_total\": 1, \"caches\": {}}", -EBADMSG},
     {"{\"requests_total\": 1, \"caches\": [1]}", -EBADMSG},

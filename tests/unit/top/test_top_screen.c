@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#define KEYS "   l locations   z server zones   c caches   h help"
+#define KEYS "  l locations  z servers  t streams  c caches  h help"
 
 /* A monitor with two readings, the composed screen, and the page that the second reading has. */
 static struct {
@@ -47,6 +47,9 @@ static const char lists[] =
     "{\"requests_total\": 1, \"sent_bytes_total\": {\"plain\": 1}, \"location_zones\": ["
     LOCATION("a.test /", "10", "1", "10", "10", "0.5") "], \"server_zones\": ["
     LOCATION("b.test", "10", "1", "10", "10", "0.5") ", " LOCATION("a.test", "20", "0", "10", "20", "1") "],"
+    "\"stream_zones\": [{\"zone\": \"mail\", \"connections_total\": 2, \"active\": 5, \"sessions_total\": {\"5xx\": 1},"
+    " \"session_duration_seconds\": {\"buckets\": {\"0.1\": 2, \"+Inf\": 2}, \"sum\": 0.1}},"
+    " {\"zone\": \"dns\", \"connections_total\": 4}],"
     "\"caches\": [{\"cache\": \"two\\u001b[2J\", \"files\": 3, \"bytes\": 2048,"
     "\"responses_total\": {\"HIT\": 30, \"MISS\": 10}},"
     "{\"cache\": \"one\", \"max_bytes\": 1073741824, \"responses_total\": {\"MISS\": 20}}, {\"cache\": \"idle\"}],"
@@ -112,7 +115,7 @@ START_TEST(all_lines)
     ck_assert_uint_eq(bed.screen.used, 24);
     for (unsigned i = 0; i < 23; i++)
         is_line(i, i < sizeof(lines) / sizeof(lines[0]) ? lines[i] : "");
-    is_line(23, "q quit   s sort: requests" KEYS);
+    is_line(23, "q quit  s sort: requests" KEYS);
     ck_assert_int_eq(bed.screen.lines[0].style, TOP_TITLE);
     ck_assert_int_eq(bed.screen.lines[7].style, TOP_HEADING);
     top_monitor_finish(&bed.monitor);
@@ -137,7 +140,7 @@ START_TEST(sorted_columns)
     for (unsigned i = 0; i < 3; i++)
         order[i] = bed.screen.lines[12 + i].text[0];
     ck_assert_str_eq(order, sorts[_i].order);
-    snprintf(keys, sizeof(keys), "q quit   s sort: %s" KEYS, sorts[_i].name);
+    snprintf(keys, sizeof(keys), "q quit  s sort: %s" KEYS, sorts[_i].name);
     is_line(23, keys);
     top_monitor_finish(&bed.monitor);
 }
@@ -232,17 +235,20 @@ START_TEST(few_rows_for_three_tables)
 }
 END_TEST
 
-#define ZONE_HEADING(name) name "                                  REQ/S    5XX/S   ACTIVE        P99"
+#define ZONE_HEADING(name, unit) name "                                 " unit "    5XX/S   ACTIVE        P99"
 
 START_TEST(lists_by_keys)
 {
     static const char *const expected[TOP_LISTS][4] = {
-        {ZONE_HEADING("LOCATION   "),
+        {ZONE_HEADING("LOCATION   ", " REQ/S"),
          "a.test /                                        10        1     0.50    99.0 ms", "",
          "UPSTREAM           SERVER              STATE       REQ/S  FAIL/S ACTIVE     TIME"},
-        {ZONE_HEADING("SERVER ZONE"),
+        {ZONE_HEADING("SERVER ZONE", " REQ/S"),
          "a.test                                          20        0        1     982 ms",
          "b.test                                          10        1     0.50    99.0 ms", ""},
+        {ZONE_HEADING("STREAM ZONE", "CONN/S"),
+         "dns                                              4        0        0          -",
+         "mail                                             2        1        5    99.0 ms", ""},
         {"CACHE                   RESP/S    HIT/S     HITS    FILES      BYTES        MAX",
          "two\\x1b[2J                  40       30    75.0%        3   2.00 KiB          -",
          "one                         20        0     0.0%        0        0 B   1.00 GiB",
@@ -261,13 +267,15 @@ START_TEST(lists_by_keys)
 }
 END_TEST
 
+static const char *const headings[TOP_LISTS] = {"LOCATION ", "SERVER ZONE ", "STREAM ZONE ", "CACHE "};
+
 /* The heading alone: there are none. */
 START_TEST(empty_lists)
 {
     load(before, page);
     for (enum top_list list = TOP_LIST_SERVERS; list < TOP_LISTS; list++) {
         compose_list(list, TOP_BY_REQUESTS, 80, 24, false);
-        ck_assert(strncmp(bed.screen.lines[11].text, list == TOP_LIST_CACHES ? "CACHE " : "SERVER ZONE ", 6) == 0);
+        ck_assert(strncmp(bed.screen.lines[11].text, headings[list], strlen(headings[list])) == 0);
         is_line(12, "");
         is_line(13, lines[11]);
     }
@@ -278,15 +286,15 @@ END_TEST
 /* Without a terminal, all lists that are not empty. */
 START_TEST(all_lists)
 {
-    static const char *const headings[] = {"LOCATION ", "SERVER ZONE ", "CACHE ", "UPSTREAM "};
     unsigned at = 0;
 
     load(before, lists);
     compose_list(TOP_LISTS, TOP_BY_REQUESTS, 80, LIMIT_TOP_ROWS, false);
-    for (unsigned i = 0; i < bed.screen.used && at < 4; i++)
+    for (unsigned i = 0; i < bed.screen.used && at < TOP_LISTS; i++)
         at += strncmp(bed.screen.lines[i].text, headings[at], strlen(headings[at])) == 0;
-    ck_assert_uint_eq(at, 4);
-    ck_assert_uint_eq(bed.screen.used, 24);
+    ck_assert_uint_eq(at, TOP_LISTS);
+    ck_assert(strncmp(bed.screen.lines[bed.screen.used - 2].text, "UPSTREAM ", 9) == 0);
+    ck_assert_uint_eq(bed.screen.used, 28);
     top_monitor_finish(&bed.monitor);
     load(before, page);
     compose_list(TOP_LISTS, TOP_BY_REQUESTS, 80, LIMIT_TOP_ROWS, false);
@@ -301,8 +309,8 @@ START_TEST(help_and_restart)
     compose(TOP_BY_REQUESTS, 80, 24, true);
     is_line(6, "The server has restarted.");
     is_line(7, "q                quit");
-    is_line(19, "");
-    is_line(23, "q quit   s sort: requests" KEYS);
+    is_line(20, "");
+    is_line(23, "q quit  s sort: requests" KEYS);
     top_monitor_finish(&bed.monitor);
 }
 END_TEST
