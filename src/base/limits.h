@@ -197,6 +197,7 @@
 #define LIMIT_UPSTREAM_WEIGHT       65535           /* weight of one server, as in an SRV record */
 #define LIMIT_UPSTREAM_CHANGES      128             /* servers added and removed at run time since the last reload, of all groups */
 #define LIMIT_UPSTREAM_CHANGE_VALUE 0xffffffffu     /* max_conns, max_fails, and milliseconds of fail_timeout and slow_start of such a server */
+#define LIMIT_UPSTREAM_FORGED_MS    30000           /* a newer configuration retires the workers of the one before within this time */
 #define LIMIT_UPSTREAM_FOLLOW_MS    1000            /* interval in which an idle worker looks for such changes */
 #define LIMIT_UPSTREAM_ZONE_PORTS   1024            /* ports of one `zone`: each is a rule of the workers' sandbox */
 #define LIMIT_UPSTREAM_PAUSE_MS     300000          /* longest pause before a failed server is tried again, unless fail_timeout is longer */

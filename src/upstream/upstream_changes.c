@@ -57,7 +57,7 @@ void upstream_changes_unlock(struct upstream_changes *changes)
 
 uint64_t upstream_changes_configuration(const struct upstream_changes *changes)
 {
-    return changes->configuration;
+    return __atomic_load_n(&changes->configuration, __ATOMIC_RELAXED);
 }
 
 static void set_kind(struct row *row, uint64_t kind)
@@ -110,10 +110,19 @@ static void erase_all(struct upstream_changes *changes)
         set_kind(&changes->rows[i], CHANGE_NONE);
 }
 
+void upstream_changes_set_configuration(struct upstream_changes *changes, uint64_t configuration)
+{
+    __atomic_store_n(&changes->configuration, configuration, __ATOMIC_RELAXED);
+    count_change(changes);
+}
+
+/* Invalid rows, which a compromised process has written, are not in use. */
 static struct row *find_unused(struct upstream_changes *changes)
 {
+    struct upstream_change ignored;
+
     for (unsigned i = 0; i < LIMIT_UPSTREAM_CHANGES; i++) {
-        if (changes->rows[i].kind == CHANGE_NONE)
+        if (!upstream_changes_read(changes, i, &ignored))
             return &changes->rows[i];
     }
     return NULL;
@@ -128,10 +137,11 @@ int upstream_changes_write(struct upstream_changes *changes, uint64_t configurat
         return -ESTALE;
     if (changes->configuration < configuration)
         erase_all(changes);
-    changes->configuration = configuration;
+    __atomic_store_n(&changes->configuration, configuration, __ATOMIC_RELAXED);
     row = find_unused(changes);
     if (!row)
         return -ENOSPC;
+    set_kind(row, CHANGE_NONE);
     row->change = *change;
     row->change.serial = *out_serial = ++changes->serial;
     set_kind(row, change->kind);

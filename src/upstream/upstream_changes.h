@@ -46,18 +46,21 @@ uint64_t upstream_changes_count(const struct upstream_changes *changes);
 void upstream_changes_lock(struct upstream_changes *changes);
 void upstream_changes_unlock(struct upstream_changes *changes);
 
-/* These functions need the lock. */
+/* These functions need the lock, upstream_changes_configuration only for a number that stays. */
 
-/* The number of the configuration that the rows belong to; 0: there have been no rows. */
+/* The number of the configuration that the rows belong to; 0: there have been no rows. It may be forged. */
 uint64_t upstream_changes_configuration(const struct upstream_changes *changes);
+/* Replaces a forged number. The rows remain. */
+void upstream_changes_set_configuration(struct upstream_changes *changes, uint64_t configuration);
 /*
  * Copies row `index`, below LIMIT_UPSTREAM_CHANGES. False: it is unused, or not valid. A compromised worker may write any
  * value: those of a copied row are within the limits of base/limits.h, but its name need not be an address.
  */
 MUST_CHECK bool upstream_changes_read(const struct upstream_changes *changes, unsigned index, struct upstream_change *out);
 /*
- * Adds a row for that configuration, and removes those of an older one. `change->serial` is ignored; the row gets the next
- * one. Returns 0, -ENOSPC if the table is full, or -ESTALE if it has rows of a newer configuration.
+ * Adds a row for that configuration, and removes those of an older one. A row that is not valid is replaced.
+ * `change->serial` is ignored; the row gets the next one. Returns 0, -ENOSPC if the table is full, or -ESTALE if it has
+ * rows of a newer configuration.
  */
 MUST_CHECK int upstream_changes_write(struct upstream_changes *changes, uint64_t configuration,
                                       const struct upstream_change *change, uint64_t *out_serial);

@@ -143,12 +143,37 @@ void upstream_follow_now(struct upstream_pool *pool)
         loop_timer_move(pool->loop, &pool->follow, pool->loop->clock.monotonic_ms);
 }
 
+/*
+ * The number of a newer configuration that retires this worker is valid. That of one that never does is forged, and
+ * would prevent all changes.
+ */
+static void check_configuration(struct upstream_pool *pool)
+{
+    uint64_t now = pool->loop->clock.monotonic_ms;
+
+    if (pool->retired || upstream_changes_configuration(pool->changes) <= pool->configuration) {
+        pool->newer_since_ms = 0;
+    } else if (pool->newer_since_ms == 0) {
+        pool->newer_since_ms = now;
+    } else if (now - pool->newer_since_ms >= LIMIT_UPSTREAM_FORGED_MS) {
+        upstream_changes_lock(pool->changes);
+        if (upstream_changes_configuration(pool->changes) > pool->configuration) {
+            upstream_changes_set_configuration(pool->changes, pool->configuration);
+            log_write(pool->log, LOG_ALERT, "the changes of upstream servers in shared memory had the number of a "
+                      "configuration that does not exist: a worker process may be compromised");
+        }
+        upstream_changes_unlock(pool->changes);
+        pool->newer_since_ms = 0;
+    }
+}
+
 static void follow_timer_done(struct op *op, int result)
 {
     struct upstream_pool *pool = container_of(op, struct upstream_pool, follow);
 
     if (pool->stopping || result < 0)
         return;
+    check_configuration(pool);
     upstream_follow_now(pool);
     if (pool->sweep)
         sweep_peers(pool);

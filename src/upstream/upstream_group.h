@@ -91,6 +91,7 @@ struct upstream_pool {
     struct upstream_changes *changes; /* of the zone; NULL: not followed */
     uint64_t configuration;         /* number of the configuration, for these */
     uint64_t changes_seen;          /* their count when they were applied */
+    uint64_t newer_since_ms;        /* they have the number of a newer configuration since then; 0: they have not */
     struct op follow;               /* timer of the next look at them */
     bool sweep;                     /* retired peers wait for that timer */
     bool stopping;

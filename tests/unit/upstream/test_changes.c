@@ -179,6 +179,26 @@ START_TEST(invalid_rows_are_not_read)
 }
 END_TEST
 
+/* They leave room for changes. */
+START_TEST(invalid_rows_are_replaced)
+{
+    struct upstream_change change = added("10.0.0.1:80");
+    uint64_t serial;
+
+    open_table();
+    for (unsigned i = 0; i < LIMIT_UPSTREAM_CHANGES; i++)
+        ck_assert_int_eq(upstream_changes_write(changes, 1, &change, &serial), 0);
+    ck_assert_int_eq(upstream_changes_write(changes, 1, &change, &serial), -ENOSPC);
+    upstream_changes_erase(changes, serial);
+    change.kind = (enum upstream_change_kind)3;
+    ck_assert_int_eq(upstream_changes_write(changes, 1, &change, &serial), 0);
+    ck_assert_int_eq(write_name(1, "10.0.0.2:80"), 0);
+    ck_assert_uint_eq(rows_of("10.0.0.2:80", &serial), 1);
+    ck_assert_int_eq(write_name(1, "10.0.0.3:80"), -ENOSPC);
+    close_table();
+}
+END_TEST
+
 /* A worker that dies with the lock blocks no other one, and what it has changed is found. */
 START_TEST(a_dead_holder_of_the_lock_is_noticed)
 {
@@ -204,7 +224,7 @@ int main(void)
 {
     const TTest *const tests[] = {
         rows_are_written_and_erased, a_newer_configuration_begins_without_rows, a_full_table_keeps_its_rows,
-        invalid_rows_are_not_read, a_dead_holder_of_the_lock_is_noticed,
+        invalid_rows_are_not_read, invalid_rows_are_replaced, a_dead_holder_of_the_lock_is_noticed,
     };
 
     return suite_run("changes", tests, COUNT(tests));

@@ -367,13 +367,56 @@ START_TEST(rows_of_a_compromised_worker_are_not_applied)
 }
 END_TEST
 
+static void forge_configuration(uint64_t number)
+{
+    upstream_changes_lock(upstream_zone_changes(zone));
+    upstream_changes_set_configuration(upstream_zone_changes(zone), number);
+    upstream_changes_unlock(upstream_zone_changes(zone));
+}
+
+/* The servers added before remain. */
+START_TEST(a_forged_configuration_is_replaced)
+{
+    open_all();
+    ck_assert_int_eq(add_server(0, "10.0.0.4", false), 0);
+    forge_configuration(UINT64_MAX);
+    pass_time(LIMIT_UPSTREAM_FOLLOW_MS);
+    ck_assert_int_eq(add_server(0, "10.0.0.5", false), -ESTALE);
+    for (unsigned ms = 0; ms < LIMIT_UPSTREAM_FORGED_MS; ms += LIMIT_UPSTREAM_FOLLOW_MS)
+        pass_time(LIMIT_UPSTREAM_FOLLOW_MS);
+    ck_assert_ptr_nonnull(find(1, "10.0.0.4:80"));
+    ck_assert_int_eq(add_server(0, "10.0.0.5", false), 0);
+    ck_assert_ptr_nonnull(find(1, "10.0.0.5:80"));
+    forge_configuration(2); /* the time begins again */
+    pass_time(LIMIT_UPSTREAM_FOLLOW_MS);
+    ck_assert_int_eq(remove_server(0, "10.0.0.4:80"), -ESTALE);
+    close_all();
+}
+END_TEST
+
+/* These workers are about to end. */
+START_TEST(the_newer_configuration_of_retired_workers_is_kept)
+{
+    open_all();
+    upstream_pool_retire(pools[0]);
+    upstream_pool_retire(pools[1]);
+    forge_configuration(2);
+    for (unsigned ms = 0; ms < 2 * LIMIT_UPSTREAM_FORGED_MS; ms += LIMIT_UPSTREAM_FOLLOW_MS)
+        pass_time(LIMIT_UPSTREAM_FOLLOW_MS);
+    ck_assert_int_eq(add_server(0, "10.0.0.5", false), -ESTALE);
+    ck_assert_uint_eq(upstream_changes_configuration(upstream_zone_changes(zone)), 2);
+    close_all();
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
         all_workers_use_an_added_server, an_added_server_starts_slowly, a_server_is_added_down, idle_workers_follow,
         a_removed_server_of_the_configuration_can_be_added_again, a_running_request_is_completed,
         invalid_changes_are_refused, a_full_table_refuses_further_servers, a_replaced_worker_follows,
-        a_new_configuration_begins_again, rows_of_a_compromised_worker_are_not_applied,
+        a_new_configuration_begins_again, a_forged_configuration_is_replaced,
+        the_newer_configuration_of_retired_workers_is_kept, rows_of_a_compromised_worker_are_not_applied,
     };
 
     return suite_run("follow", tests, COUNT(tests));
