@@ -260,6 +260,7 @@ static int wait_ms(const struct master *master)
 {
     int wait = earlier_wait(master_tickets_next_ms(master), master_files_next_ms(master));
 
+    wait = earlier_wait(wait, master_control_next_ms(master));
     wait = earlier_wait(wait, heartbeats_next_ms(master));
     wait = earlier_wait(wait, master_acme_next_ms(master));
     wait = earlier_wait(wait, master_syslog_next_ms(master));
@@ -438,6 +439,7 @@ static void run_loop(struct master *master)
         if (list_empty(&master->generations) && master->renewal.pid == 0 && (master->ending || !master->drained))
             return;
         master_tickets_check(master);
+        master_control_check(master);
         master_syslog_check(master);
         master_files_check(master);
         master_acme_check(master);

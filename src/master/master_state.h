@@ -81,6 +81,14 @@ struct renewal_child {
     uint64_t kill_ms;               /* when it is killed, because it does not exit; 0: never */
 };
 
+/* Lines about changes that workers request: of each kind one per second, because a worker may be compromised. */
+struct control_lines {
+    struct log_limit levels, tickets;
+    enum log_level level, level_before; /* requested last; before the first change without a line */
+    bool level_waits;               /* a change of the level has no line yet */
+    unsigned ticket_keys;           /* generated without a line */
+};
+
 struct master {
     const struct master_args *args;
     struct clock clock;             /* read once per iteration */
@@ -106,6 +114,7 @@ struct master {
     bool aead_chosen;
     bool ktls_chosen;               /* the choice was made with the engines of aead_setting */
     enum tls_aead aead_setting;     /* of the generation for which it was chosen */
+    struct control_lines control_lines;
     uint64_t tickets_generated_ms;  /* when the current session ticket key was generated */
     bool drained;                   /* WINCH: no workers run until HUP */
     bool ending;                    /* TERM, INT or QUIT was received */
@@ -158,8 +167,8 @@ MUST_CHECK int master_tickets_open(struct master *master, struct generation *gen
 void master_tickets_check(struct master *master);
 /* Returns the milliseconds until then; -1: never. */
 int master_tickets_next_ms(const struct master *master);
-/* Generates the next key now, and logs it; the previous one still decrypts. */
-void master_tickets_rotate(struct master *master);
+/* Generates the next key now; the previous one still decrypts. Returns 0, or -EIO after logging it. */
+MUST_CHECK int master_tickets_rotate(struct master *master);
 
 /*
  * Chooses the AEAD engine of each cipher, and logs it, if the generation has TLS and the last choice was made for
@@ -173,6 +182,10 @@ MUST_CHECK int master_aead_choose(struct master *master, struct generation *gene
  */
 MUST_CHECK bool master_control_request(struct master *master, struct generation *generation, struct child *child,
                                        const struct channel_message *message);
+/* Writes lines that wait because of the limit of lines per second. */
+void master_control_check(struct master *master);
+/* Returns the milliseconds until then; -1: none waits. */
+int master_control_next_ms(const struct master *master);
 /*
  * Forwards a query of the worker to all workers, and sends it the descriptor of their responses, which the master does not
  * read. Drops queries above a rate. False if the worker sends far too many.

@@ -73,8 +73,7 @@ void master_tickets_check(struct master *master)
         log_write(&master->error_log.log, LOG_INFO, "session tickets are encrypted with a new key");
 }
 
-void master_tickets_rotate(struct master *master)
+int master_tickets_rotate(struct master *master)
 {
-    if (rotate_ticket_key(master) == 0)
-        log_write(&master->error_log.log, LOG_NOTICE, "control: session tickets are encrypted with a new key");
+    return rotate_ticket_key(master);
 }

@@ -59,7 +59,7 @@ def test_all_processes(controlled, tmp_path):
         change(controlled, 'error')
         becomes_quiet(controlled, clients)
         assert level_of(controlled) == ('error', 'info')
-    assert 'control: the error log has the level error, before: debug' in controlled.server.errors()
+    controlled.until('control: the error log has the level error, before: debug')
     assert 'signal USR1' not in reopen(controlled, tmp_path / 'old')
     change(controlled, 'notice')
     assert 'signal USR1: reopening the logs' in reopen(controlled, tmp_path / 'older'), 'the master, too'

@@ -2,6 +2,7 @@
 #include "children.h"
 
 #include "../runner.h"
+#include "base/limits.h"
 
 #include <errno.h>
 
@@ -73,11 +74,43 @@ START_TEST(level_changes_everywhere)
     ck_assert_int_eq(ending.log_level, LOG_DEBUG);
     ck_assert(strstr(made->log, "[notice]") &&
               strstr(made->log, "control: the error log has the level debug, before: info\n"));
+    made->master.clock.monotonic_ms += LIMIT_LOG_INTERVAL_MS;
     request_level(made, LOG_EMERG);
     ck_assert(strstr(made->log, "control: the error log has the level emerg, before: debug\n"));
     ck_assert_uint_eq(count_text(made->log, "\n"), 2);
     ck_assert_uint_eq(made->child.requests, 2);
     list_remove(&ending.link);
+    end_worker(made);
+}
+END_TEST
+
+/* The lines of changes within a second are replaced by one, with the last level. */
+START_TEST(level_changes_are_logged_once_per_second)
+{
+    struct one_worker *made = start_serving();
+
+    ck_assert_int_eq(master_control_next_ms(&made->master), -1);
+    request_level(made, LOG_DEBUG);
+    for (int i = 0; i < 50; i++)
+        request_level(made, i % 2 ? LOG_ERROR : LOG_WARN);
+    ck_assert_uint_eq(count_text(made->log, "\n"), 1);
+    ck_assert_int_eq(master_control_next_ms(&made->master), LIMIT_LOG_INTERVAL_MS);
+    made->master.clock.monotonic_ms += LIMIT_LOG_INTERVAL_MS - 1;
+    master_control_check(&made->master);
+    ck_assert_uint_eq(count_text(made->log, "\n"), 1);
+    ck_assert_int_eq(master_control_next_ms(&made->master), 1);
+    made->master.clock.monotonic_ms++;
+    master_control_check(&made->master);
+    ck_assert(strstr(made->log, "control: the error log has the level error, before: debug\n"));
+    ck_assert_uint_eq(count_text(made->log, "\n"), 2);
+    ck_assert_int_eq(made->master.error_log.log.level, LOG_ERROR);
+    ck_assert_int_eq(master_control_next_ms(&made->master), -1);
+    request_level(made, LOG_DEBUG);
+    made->master.error_log.log.level = LOG_INFO; /* a reload */
+    made->master.clock.monotonic_ms += LIMIT_LOG_INTERVAL_MS;
+    master_control_check(&made->master);
+    ck_assert_uint_eq(count_text(made->log, "\n"), 2);
+    ck_assert_int_eq(master_control_next_ms(&made->master), -1);
     end_worker(made);
 }
 END_TEST
@@ -110,6 +143,25 @@ START_TEST(ticket_key_is_replaced)
     ck_assert_uint_eq(made->master.tickets_generated_ms, made->master.clock.monotonic_ms);
     ck_assert_ptr_nonnull(strstr(made->log, "[notice]"));
     ck_assert_ptr_nonnull(strstr(made->log, "control: session tickets are encrypted with a new key\n"));
+    end_worker(made);
+}
+END_TEST
+
+START_TEST(ticket_keys_are_logged_once_per_second)
+{
+    struct one_worker *made = start_serving();
+
+    for (unsigned i = 1; i <= 8; i++) {
+        send_request(made, CHANNEL_TICKET_KEY, 0);
+        read_requests(made);
+        expect_message(made, CHANNEL_DONE, i);
+    }
+    ck_assert_uint_eq(count_text(made->log, "\n"), 1);
+    ck_assert_int_eq(master_control_next_ms(&made->master), LIMIT_LOG_INTERVAL_MS);
+    made->master.clock.monotonic_ms += LIMIT_LOG_INTERVAL_MS;
+    master_control_check(&made->master);
+    ck_assert(strstr(made->log, "control: session tickets are encrypted with a new key, the last of 7\n"));
+    ck_assert_uint_eq(count_text(made->log, "\n"), 2);
     end_worker(made);
 }
 END_TEST
@@ -203,8 +255,10 @@ int main(void)
 
     tcase_set_timeout(all, 60);
     tcase_add_test(all, level_changes_everywhere);
+    tcase_add_test(all, level_changes_are_logged_once_per_second);
     tcase_add_test(all, same_level_is_not_logged);
     tcase_add_test(all, ticket_key_is_replaced);
+    tcase_add_test(all, ticket_keys_are_logged_once_per_second);
     tcase_add_test(all, requests_are_handled_one_by_one);
     tcase_add_test(all, queue_of_answers_is_bounded);
     tcase_add_loop_test(all, worker_that_sends_an_invalid_request_is_killed, 0, sizeof(refused) / sizeof(refused[0]));
