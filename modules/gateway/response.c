@@ -205,7 +205,7 @@ static bool respond(struct gateway_request *p)
         p->stage = GATEWAY_RESPONDING;
     if (p->kind == RESPONSE_TUNNEL)
         gateway_send_tunnel(p);
-    if (!p->cached || !p->cache->fill->delays_head(p))
+    if (p->stage == GATEWAY_DONE || !p->cached || !p->cache->fill->delays_head(p))
         exchange_resume(p->x, OUTCOME_RESPONDED);
     return p->stage == GATEWAY_RESPONDING && p->kind != RESPONSE_UPGRADED;
 }

@@ -405,6 +405,14 @@ def test_invalid_and_multiple_ranges_of_a_miss(client, upstream, path, fields, s
     assert answer.status == status and (status == 416 or answer.body == LONG)
 
 
+def test_range_of_an_empty_response(client, upstream, path):
+    target = path()
+    upstream.answers[target] = lambda peer: upstream.send_response(peer, 'Cache-Control: max-age=60\nETag: "1"', b'')
+    for _ in range(2):
+        answer = fetch(client, target, 'Range: bytes=0-9')
+        assert (answer.status, answer.headers['content-range']) == (416, 'bytes */0')
+
+
 @pytest.mark.parametrize('prefix, expected, passed', [('/never/', 'bytes=0-0', True), ('/never/', 'bytes=-5', True), ('/never/', '', False),
                                                     ('/far/', 'bytes=99-', False), ('/far/', 'bytes=100-', True), ('/far/', 'bytes=-5', True),
                                                     ('/', 'bytes=-5', False)])
