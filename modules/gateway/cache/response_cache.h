@@ -63,139 +63,84 @@ static inline struct cached *cached_of(const struct gateway_request *p)
     return p->cached ? container_of(p->cached, struct cached, base) : NULL;
 }
 
-/* The table of functions. */
+/* The table of functions (response_cache.c). */
 extern const struct gateway_cache response_cache;
-
-/* settings.c */
-
-directive_row gateway_read_cache_valid, gateway_read_cache_purge, gateway_read_cache_range_offset;
-/* True if the range begins at proxy_cache_max_range_offset or later: it is requested unchanged and not stored. */
-bool cached_exceeds_range_offset(const struct gateway_request *p);
-int gateway_cache_check(struct gateway_cache_conf *conf, struct conf_reader *reader, const struct conf_node *at);
-/* Checks that proxy_cache_key is set if POST responses are stored. 0, or -EINVAL (reported). */
-int gateway_cache_check_methods(const struct gateway_cache_conf *conf, struct conf_reader *reader, const struct conf_node *at);
-/* True if the request is served from slices. */
-bool cached_wants_slices(const struct gateway_request *p);
-/* 1 if the value of at least one template is neither empty nor "0"; 0, or -ENOMEM. */
-MUST_CHECK int cached_test_predicates(struct exchange *x, const struct conf_templates *templates);
-
-/*
- * stored_response.c: metadata, reason phrase and fields as text; data NULL: out of memory. A phrase that is standard,
- * too long or invalid is omitted.
- */
-struct str stored_response_write(const struct stored_metadata *metadata, struct str reason, const struct headers *headers, struct arena *arena);
-/* Adds Date with `received_s` if the response has no valid one (RFC 9110 6.6.1). 0 or -ENOMEM. */
-MUST_CHECK int stored_response_date(struct headers *headers, struct arena *arena, int64_t received_s);
-/* The validators of a response received at `received_s`; the tag points into its fields. */
-void stored_response_validators(const struct headers *headers, int64_t received_s, int64_t now_s, struct validators *out);
-/* Parses an entry's head, once. NULL: out of memory, or malformed. */
-const struct stored_response *stored_response_of(struct cache_entry *entry, int64_t now_s);
-
-/*
- * lookup.c: looks for a stored response before an upstream is contacted. OUTCOME_RESPONDED; OUTCOME_PENDING
- * (gateway_resume or a response follows); or OUTCOME_DECLINED: contact the upstream.
- */
-enum outcome cached_lookup(struct gateway_request *p);
-/* Fills x->response from an entry with this metadata. 0 or -errno. */
-MUST_CHECK int cached_respond(struct cached *cached, struct cache_entry *entry, const struct stored_metadata *metadata,
-                             const struct headers *headers);
-/* respond.c, fetch.c: used by the cache only */
 
 /* Seconds of the wall clock. */
 static inline int64_t cached_now_s(const struct cached *cached)
 {
     return clock_wall_s(exchange_clock(cached->p->x));
 }
-/* The current age of a stored response. */
+
+/* settings.c: the directives, and tests of a request against them. */
+
+directive_row gateway_read_cache_valid, gateway_read_cache_purge, gateway_read_cache_range_offset;
+/* Finds the cache that `proxy_cache` names, and adds GET and HEAD to the methods. 0, or -EINVAL (reported). */
+int gateway_cache_check(struct gateway_cache_conf *conf, struct conf_reader *reader, const struct conf_node *at);
+/* Checks that proxy_cache_key is set if POST responses are stored. 0, or -EINVAL (reported). */
+int gateway_cache_check_methods(const struct gateway_cache_conf *conf, struct conf_reader *reader, const struct conf_node *at);
+/* True if the range begins at proxy_cache_max_range_offset or later: it is requested unchanged and not stored. */
+bool cached_exceeds_range_offset(const struct gateway_request *p);
+/* True if the request is served from slices. */
+bool cached_wants_slices(const struct gateway_request *p);
+/* 1 if the value of at least one template is neither empty nor "0"; 0, or -ENOMEM. */
+MUST_CHECK int cached_test_predicates(struct exchange *x, const struct conf_templates *templates);
+
+/* stored_response.c: the head of a cache entry. */
+
+/*
+ * Metadata, reason phrase and fields as text; data NULL: out of memory. A phrase that is standard, too long or invalid
+ * is omitted.
+ */
+struct str stored_response_write(const struct stored_metadata *metadata, struct str reason, const struct headers *headers, struct arena *arena);
+/* Adds Date with `received_s` if the response has no valid one (RFC 9110 6.6.1). 0 or -ENOMEM. */
+MUST_CHECK int stored_response_date(struct headers *headers, struct arena *arena, int64_t received_s);
+/* The validators of a response received at `received_s`; the tag points into its fields. */
+void stored_response_validators(const struct headers *headers, int64_t received_s, int64_t now_s, struct validators *out);
+/* Parses an entry's head, once; the result belongs to the entry. NULL: out of memory, or malformed. */
+const struct stored_response *stored_response_of(struct cache_entry *entry, int64_t now_s);
+
+/* key.c: keys, and the removal of entries. */
+
+/* The primary key: proxy_cache_key, or the default. data NULL: out of memory. */
+struct str cached_primary_key(struct gateway_request *p);
+/* The key of a variant by its field values (vary_text). data NULL: out of memory. */
+struct str cached_key(const struct cached *cached, struct str text);
+/* The key of the metadata that all slices share. data NULL: out of memory. */
+struct str cached_metadata_key(struct gateway_request *p, struct str key);
+/* Removes the entries of a key: complete, sliced and incomplete. False: there were none. */
+bool cached_remove(struct gateway_request *p, struct cache_store *store, struct str key);
+/* True for a purge request. */
+bool cached_is_purge(const struct gateway_request *p);
+/*
+ * Removes the entries of the request with all variants, and responds: 204, 404 if there were none, 403 if
+ * proxy_cache_purge excludes the client.
+ */
+enum outcome cached_purge(struct gateway_request *p);
+/* Removes the entries that an unsafe method may have changed (RFC 9111 4.4). */
+void cached_invalidate(struct gateway_request *p);
+
+/* respond.c: responds with a stored response. */
+
+/* The current age of a stored response in seconds (RFC 9111 4.2.3). */
 int64_t cached_age(const struct cached *cached, const struct stored_metadata *metadata);
-/* The hash that identifies a fetch for all workers. A hit does not need it. */
-const struct cache_hash *cached_hash(struct cached *cached);
+/* Adds Age. 0 or -ENOMEM. */
+MUST_CHECK int cached_add_age(const struct cached *cached, const struct stored_metadata *metadata);
+/* Whether a stored response may be reused for this request. */
+enum reuse cached_reuse(const struct cached *cached, const struct stored_response *stored);
+/* Fills x->response from an entry with this metadata. 0 or -errno. */
+MUST_CHECK int cached_respond(struct cached *cached, struct cache_entry *entry, const struct stored_metadata *metadata,
+                             const struct headers *headers);
 /*
  * Responds with a stored response. Takes over the reference until the end of the exchange, whose fields point into
  * the entry.
  */
 enum outcome cached_respond_with(struct cached *cached, struct cache_entry *entry, enum cached_status status);
-/* Continues without the stored response: the request is sent to the upstream. OUTCOME_DECLINED. */
-enum outcome cached_fetch(struct cached *cached);
-/*
- * Called before the request is sent to the upstream; with proxy_cache_lock one request at a time is sent.
- * OUTCOME_DECLINED: send it; OUTCOME_PENDING: it waits for another request.
- */
-enum outcome cached_fetch_alone(struct cached *cached);
-
-/*
- * validate.c: merges the fields of a 304 into those stored, except fields that describe the body (RFC 9111 3.2). 0
- * or -ENOMEM.
- */
-MUST_CHECK int stored_response_merge(struct gateway_request *p, const struct stored_response *stored, struct headers *out);
-
-/*
- * A 304 arrived: the stored response is updated and used. 1; -EAGAIN if the 304 concerns another version: the entry
- * is removed, send the request again; or -ENOMEM.
- */
-MUST_CHECK int cached_revalidated(struct gateway_request *p, struct received_response *received);
-
-/* serve_stale.c: true if a stale entry may be used because the upstream failed by `reason` (enum gateway_stale). */
-bool cached_may_serve_stale(const struct cached *cached, struct cache_entry *entry, unsigned reason);
-
-/* Handles a stale entry. `allowed`: it permits use during an update. Takes over the reference. */
-enum outcome cached_expired(struct cached *cached, struct cache_entry *entry, bool allowed);
-/*
- * True if x->response was filled with a stale response because the upstream failed by `reason` (enum gateway_stale).
- */
-bool cached_serve_stale(struct gateway_request *p, unsigned reason);
-/* As cached_serve_stale, for a status of the upstream. */
-bool cached_serve_stale_for_status(struct gateway_request *p, int status);
-
-/* lookup.c: releases all references and locks, at the end of the exchange or after an internal redirect. */
-void cached_end(struct gateway_request *p);
 /* Releases the fill lock: the response is stored, or will not be. */
 void cached_release_lock(struct gateway_request *p);
-/* Releases the fill lock of an update that did not start. */
-void cached_update_release(struct cache_update *update);
-/* Handles a miss of slices. As cached_lookup. */
-enum outcome cached_slices_missed(struct gateway_request *p);
-/* Continues after the lookup of slices, from the loop. OUTCOME_DECLINED: without slices. */
-void cached_slices_looked_up(struct gateway_request *p, enum outcome outcome);
-/* Whether a stored response may be reused for this request. */
-enum reuse cached_reuse(const struct cached *cached, const struct stored_response *stored);
-/* Adds Age. 0 or -ENOMEM. */
-MUST_CHECK int cached_add_age(const struct cached *cached, const struct stored_metadata *metadata);
 
-/* child.c: a subrequest has its response: the body is read to the end only if it is being stored. */
-void cached_child_release(struct exchange *child);
-/*
- * Redirects the parent to the X-Accel-Redirect in the reply of its subrequest `from`: the location of the parent does not
- * apply to the response of the target, and the access modules of the target's location run.
- */
-enum outcome cached_child_follow_redirect(struct gateway_request *p, const struct gateway_request *from);
+/* policy.c: whether a response may be stored, and how long it is fresh. */
 
-/*
- * convert_head.c: before the lookup, starts a subrequest by GET for a HEAD, if configured. OUTCOME_PENDING: the
- * response follows; or OUTCOME_DECLINED.
- */
-enum outcome cached_convert_head(struct gateway_request *p);
-
-/* key.c: the key of the metadata that all slices share. data NULL: out of memory. */
-struct str cached_metadata_key(struct gateway_request *p, struct str key);
-/* Removes the entries of a key: complete, sliced and incomplete. False: there were none. */
-bool cached_remove(struct gateway_request *p, struct cache_store *store, struct str key);
-/* The primary key: proxy_cache_key, or the default. data NULL: out of memory. */
-struct str cached_primary_key(struct gateway_request *p);
-/* The key of a variant by its field values (vary_text). data NULL: out of memory. */
-struct str cached_key(const struct cached *cached, struct str text);
-/* True for a purge request. */
-bool cached_is_purge(const struct gateway_request *p);
-/* Removes the entries of the request, with all variants, if the client may. */
-enum outcome cached_purge(struct gateway_request *p);
-/* RFC 9111 4.4: removes entries that an unsafe method may have changed. */
-void cached_invalidate(struct gateway_request *p);
-
-/*
- * request_fields.c, policy.c, fill.c: sets the request's fields for a complete response or a revalidation. 0 or
- * -ENOMEM.
- */
-MUST_CHECK int cached_request_fields(struct gateway_request *p, struct headers *fields);
 /*
  * Copies the response's fields without those of proxy_ignore_headers, and evaluates them: a targeted field (RFC
  * 9213) replaces Cache-Control and Expires; X-Accel-Expires takes precedence, and only extensions and rules for
@@ -205,21 +150,60 @@ MUST_CHECK int cached_policy(const struct gateway_request *p, const struct heade
                              struct cache_control *out);
 /* Sets lifetime, age and rules for stale use in `metadata`. */
 void cached_set_times(const struct gateway_request *p, const struct received_response *received, struct stored_metadata *metadata);
-/*
- * Processes the response head: stores or updates. 0; 1: x->response was filled from the cache (304); -EAGAIN: send
- * the request again without conditions; or -ENOMEM.
- */
-MUST_CHECK int cached_response_head(struct gateway_request *p);
 /* 1 if request, response and `proxy_no_cache` permit storing; sets the times and cached->storable. 0, or -ENOMEM. */
 MUST_CHECK int cached_may_store(struct gateway_request *p, const struct received_response *received, struct stored_metadata *metadata);
+/* Maximum size of a stored response in bytes. */
+uint64_t cached_max_stored_size(const struct gateway_request *p);
+
+/* fetch.c: a request that is not answered from the cache. */
+
+/* The hash that identifies a fetch for all workers. A hit does not compute it. */
+const struct cache_hash *cached_hash(struct cached *cached);
+/* Continues without the stored response: the request is sent to the upstream server. OUTCOME_DECLINED. */
+enum outcome cached_fetch(struct cached *cached);
+/*
+ * Called before the request is sent to the upstream server; with proxy_cache_lock one request at a time is sent.
+ * OUTCOME_DECLINED: send it; OUTCOME_PENDING: it waits for another request.
+ */
+enum outcome cached_fetch_alone(struct cached *cached);
+
+/* child.c, convert_head.c: subrequests that fetch for the cache. */
+
+/* A subrequest has its response: the body is read to the end only if it is being stored. */
+void cached_child_release(struct exchange *child);
+/*
+ * Redirects the parent to the X-Accel-Redirect in the reply of its subrequest `from`: the location of the parent does not
+ * apply to the response of the target, and the access modules of the target's location run.
+ */
+enum outcome cached_child_follow_redirect(struct gateway_request *p, const struct gateway_request *from);
+/*
+ * Before the lookup, starts a subrequest by GET for a HEAD, if configured. OUTCOME_PENDING: the response follows; or
+ * OUTCOME_DECLINED.
+ */
+enum outcome cached_convert_head(struct gateway_request *p);
+
+/* serve_stale.c: stale responses. `reason` is an enum gateway_stale. */
+
+/* Handles a stale entry. `allowed`: it permits use during an update. Takes over the reference. */
+enum outcome cached_expired(struct cached *cached, struct cache_entry *entry, bool allowed);
+/* True if a stale entry may be used because the upstream server failed by `reason`. */
+bool cached_may_serve_stale(const struct cached *cached, struct cache_entry *entry, unsigned reason);
+/* True if x->response was filled with a stale response because the upstream server failed by `reason`. */
+bool cached_serve_stale(struct gateway_request *p, unsigned reason);
+/* As cached_serve_stale, for a status of the upstream server. */
+bool cached_serve_stale_for_status(struct gateway_request *p, int status);
+
+/* fill_begin.c: begins to store, and delays what the client gets until the response is published. */
+
 /* Sets cached->key from the response's Vary. 0; -ENOTSUP: cannot be stored; or -ENOMEM. */
 MUST_CHECK int cached_find_key(struct cached *cached, const struct headers *counting);
 /* Starts to store a response under `key`, in cached->base.fill. 0 or -ENOMEM. */
 MUST_CHECK int cached_fill_begin(struct cached *cached, struct str key);
-/* Maximum size of a stored response. */
-uint64_t cached_max_stored_size(const struct gateway_request *p);
-/* Adds a part of the body to the fill. */
-void cached_put(struct gateway_request *p, struct str part);
+/* Delays the response until `fill` is published; cache_fill_end follows. */
+void cached_publish(struct cached *cached, struct cache_fill *fill);
+/* Replaces the head of an entry, and delays the response until then. Last two parameters as in cache_store_update. */
+void cached_update_head(struct cached *cached, const struct cache_entry *entry, struct str head, const struct cache_hash *locked,
+                  uint64_t fill_lock);
 /*
  * True while the rest of the response is delayed until it is stored, so that the client's next request is a hit.
  * Afterwards the body is woken or, with `holds_head`, the exchange is resumed.
@@ -227,30 +211,68 @@ void cached_put(struct gateway_request *p, struct str part);
 bool cached_delays_body(const struct gateway_request *p);
 /* True if the head is delayed: of a response without a body, of one from the cache after a 304, or of one to HEAD. */
 bool cached_delays_head(struct gateway_request *p);
-/* not_modified.c: */
+/* Sends a head that is delayed. */
+void cached_release_head(struct cached *cached);
+
+/* request_fields.c */
+
+/* Sets the fields of the upstream request for a complete response or a revalidation. 0 or -ENOMEM. */
+MUST_CHECK int cached_request_fields(struct gateway_request *p, struct headers *fields);
+
+/* validate.c: a 304 of the upstream server. */
+
+/*
+ * Merges the fields of a 304 into those stored, except fields that describe the body (RFC 9111 3.2). 0 or -ENOMEM.
+ */
+MUST_CHECK int stored_response_merge(struct gateway_request *p, const struct stored_response *stored, struct headers *out);
+/*
+ * A 304 arrived: the stored response is updated and used. 1; -EAGAIN if the 304 concerns another version: the entry
+ * is removed, send the request again; or -ENOMEM.
+ */
+MUST_CHECK int cached_revalidated(struct gateway_request *p, struct received_response *received);
+
+/* not_modified.c: the client's conditions and a response that is being stored. */
 
 /*
  * True for a 200 to GET or HEAD if If-None-Match, or without it If-Modified-Since, matches its validators. The response
- * is being stored; or, as in nginx, something else than its fields forbids that: it has no lifetime, is too long, or
- * `proxy_no_cache` excludes it. Date does not replace Last-Modified: the response was not stored when the client got
- * its version.
+ * is being stored, or, as in nginx, it is not stored for a reason other than its fields: it has no lifetime, is too
+ * long, or `proxy_no_cache` excludes it. Date does not replace Last-Modified: the response was not stored when the
+ * client got its version.
  */
 bool cached_is_not_modified(const struct gateway_request *p);
 /* As `detach` of struct gateway_fill. */
 struct gateway_cached *cached_detach(struct gateway_request *p, struct gateway_request *rest);
 
-/* Sends a head that is delayed. */
-void cached_release_head(struct cached *cached);
-/* The body was interrupted: discards the fill, unless it can be completed later. */
-void cached_fill_failed(struct gateway_request *p);
-/* Delays the response until `fill` is published; cache_fill_end follows. */
-void cached_publish(struct cached *cached, struct cache_fill *fill);
-/* Replaces the head of an entry, and delays the response until then. Last two parameters as in cache_store_update. */
-void cached_update_head(struct cached *cached, const struct cache_entry *entry, struct str head, const struct cache_hash *locked,
-                  uint64_t fill_lock);
+/* fill.c: stores a response while it is passed on. */
+
+/*
+ * Processes the response head: stores or updates. 0; 1: x->response was filled from the cache (304); -EAGAIN: send
+ * the request again without conditions; or -ENOMEM.
+ */
+MUST_CHECK int cached_response_head(struct gateway_request *p);
+/* Adds a part of the body to the fill. */
+void cached_put(struct gateway_request *p, struct str part);
 /* True while too many bytes wait to be written to the disk; gateway_read is called afterwards. */
 bool cached_fill_is_full(const struct gateway_request *p);
 /* The body is complete. */
 void cached_fill_end(struct gateway_request *p);
+/* The body was interrupted: discards the fill, unless it can be completed later. */
+void cached_fill_failed(struct gateway_request *p);
+
+/* lookup.c: the lookup, and the end of the exchange. */
+
+/*
+ * Looks for a stored response before an upstream server is contacted. OUTCOME_RESPONDED; OUTCOME_PENDING
+ * (gateway_resume or a response follows); or OUTCOME_DECLINED: contact the upstream server.
+ */
+enum outcome cached_lookup(struct gateway_request *p);
+/* Handles a miss of slices. As cached_lookup. */
+enum outcome cached_slices_missed(struct gateway_request *p);
+/* Continues after the lookup of slices, from the loop. OUTCOME_DECLINED: without slices. */
+void cached_slices_looked_up(struct gateway_request *p, enum outcome outcome);
+/* Releases the fill lock of an update that did not start. */
+void cached_update_release(struct cache_update *update);
+/* Releases all references and locks, at the end of the exchange or after an internal redirect. */
+void cached_end(struct gateway_request *p);
 
 #endif
