@@ -52,9 +52,14 @@ static int compare_rules(const void *a, const void *b)
     return rule_prefix_length(b) - rule_prefix_length(a);
 }
 
+static bool is_valid(const struct access_rule *rule)
+{
+    return rule->all || rule->range.family != AF_UNSPEC;
+}
+
 static bool same_range(const struct access_rule *a, const struct access_rule *b)
 {
-    return a->all == b->all && a->range.family == b->range.family && a->range.bits == b->range.bits &&
+    return is_valid(a) && a->all == b->all && a->range.family == b->range.family && a->range.bits == b->range.bits &&
            memcmp(a->range.bytes, b->range.bytes, sizeof(a->range.bytes)) == 0;
 }
 

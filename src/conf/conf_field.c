@@ -130,10 +130,26 @@ static int read_template(struct conf_reader *reader, const struct directive *dir
     return conf_read_template(reader, node, field);
 }
 
+/* Reports "a, b" without brackets: words are separated by blanks, and the comma would be a part of the first one. */
+static int check_commas(struct conf_reader *reader, const struct conf_node *node, const struct conf_words *words)
+{
+    for (size_t i = 0; node->kind == CONF_SCALAR && !node->quoted && i + 1 < words->count; i++) {
+        if (!str_ends(words->items[i], STR(",")))
+            continue;
+        conf_error(reader->errors, node->mark,
+                   conf_hint(reader->errors, "write [" STR_FMT "], or separate words by blanks", STR_ARG(node->text)),
+                   "the comma would be part of '" STR_FMT "'", STR_ARG(words->items[i]));
+        return -EINVAL;
+    }
+    return 0;
+}
+
 static int read_words_field(struct conf_reader *reader, const struct directive *directive,
                             const struct conf_node *node, void *field)
 {
-    return conf_read_words(reader, node, field);
+    int error = conf_read_words(reader, node, field);
+
+    return error < 0 ? error : check_commas(reader, node, field);
 }
 
 static int read_templates(struct conf_reader *reader, const struct directive *directive,
@@ -143,6 +159,8 @@ static int read_templates(struct conf_reader *reader, const struct directive *di
     const struct template **items;
     int error = conf_read_words(reader, node, &words);
 
+    if (error == 0)
+        error = check_commas(reader, node, &words);
     if (error < 0)
         return error;
     items = arena_zalloc(reader->arena, words.count, sizeof(*items));

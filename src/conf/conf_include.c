@@ -135,7 +135,8 @@ static bool includes_itself(struct conf_loader *loader, const struct conf_file *
 {
     for (const struct conf_file *file = at->mark.file; file; file = file->included_at.file) {
         if (own->inode && file->inode == own->inode && file->device == own->device) {
-            conf_error(loader->errors, at->mark, STR(""), STR_FMT " includes itself", STR_ARG(own->path));
+            conf_error(loader->errors, at->mark, STR("delete this include"), STR_FMT " includes itself",
+                       STR_ARG(own->path));
             return true;
         }
     }
@@ -150,7 +151,7 @@ static bool caps_hold(struct conf_loader *loader, const struct conf_node *at)
         depth++;
     if (loader->files < LIMIT_CONF_INCLUDES && depth < LIMIT_CONF_DEPTH)
         return true;
-    conf_error(loader->errors, at->mark, STR(""),
+    conf_error(loader->errors, at->mark, STR("check whether files include each other"),
                "more than %d files included, or more than %d inside each other", LIMIT_CONF_INCLUDES,
                LIMIT_CONF_DEPTH);
     loader->stop = true;

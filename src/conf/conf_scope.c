@@ -237,12 +237,25 @@ static const char *suggest_name(const struct scope_reader *scope, struct str wan
     return suggestion.name;
 }
 
-/* True for nginx's syntax of a named block: "location /", "upstream backend". */
-static bool block_with_name(struct str key)
+/* The first word of nginx's syntax of a block: "location /", "map $a $b", "if ($a)"; empty: there is one word only. */
+static struct str block_of_key(struct str key)
 {
     ssize_t space = str_find(key, ' ');
 
-    return space > 0 && vocabulary_blocks(str_slice(key, 0, (size_t)space)) != 0;
+    return space > 0 ? str_slice(key, 0, (size_t)space) : STR("");
+}
+
+static enum vocabulary_word classify_key(const struct scope_reader *scope, struct str *name, struct str *out_hint)
+{
+    enum vocabulary_word word = vocabulary_find(scope->schema, *name, out_hint);
+    struct str block = block_of_key(*name);
+
+    if (word != VOCABULARY_UNKNOWN || str_empty(block))
+        return word;
+    word = vocabulary_find(scope->schema, block, out_hint);
+    if (word != VOCABULARY_UNKNOWN)
+        *name = block;
+    return word;
 }
 
 static void key_reject(struct scope_reader *scope, const struct conf_node *key)
@@ -250,8 +263,8 @@ static void key_reject(struct scope_reader *scope, const struct conf_node *key)
     struct conf_reader *reader = scope->reader;
     const char *here = conf_scope_name(scope->scope);
     unsigned elsewhere = scopes_of(scope->schema, key->text);
-    struct str instead;
-    enum vocabulary_word word = vocabulary_find(scope->schema, key->text, &instead);
+    struct str instead, name = key->text, block = block_of_key(key->text);
+    enum vocabulary_word word = classify_key(scope, &name, &instead);
     const char *suggestion = elsewhere || word != VOCABULARY_UNKNOWN ? NULL : suggest_name(scope, key->text);
     struct str hint = STR("sluice help NAME describes a directive; sluice help lists all directives");
 
@@ -265,15 +278,12 @@ static void key_reject(struct scope_reader *scope, const struct conf_node *key)
         conf_error(reader->errors, key->mark, instead,
                    word == VOCABULARY_LEFT_OUT ? "'" STR_FMT "' is not in this build of sluice"
                                                : "'" STR_FMT "' is not supported by sluice",
-                   STR_ARG(key->text));
+                   STR_ARG(name));
         return;
     }
-    if (block_with_name(key->text)) {
-        struct str rest = key->text;
-        struct str block = str_cut(&rest, ' ');
-
+    if (!str_empty(block) && scopes_of(scope->schema, block)) {
         hint = conf_hint(reader->errors, "write '" STR_FMT ":', and below it, indented, '" STR_FMT ":'",
-                         STR_ARG(block), STR_ARG(str_trim(rest)));
+                         STR_ARG(block), STR_ARG(str_trim(str_skip(key->text, block.length))));
     } else if (suggestion) {
         unsigned scopes = scopes_of(scope->schema, str_from(suggestion));
 
@@ -389,7 +399,9 @@ static void map_reject(struct conf_reader *reader, const struct conf_node *node)
                    "'" STR_FMT "' has no value", STR_ARG(node->key.length ? node->key : str_from(name)));
     else
         conf_error(reader->errors, node->mark,
-                   hint.length ? hint : STR("write its keys below it, each on a line of its own"),
+                   hint.length                ? hint
+                   : node->kind == CONF_LIST ? STR("write its keys below it, without '- '")
+                                             : STR("write its keys below it, each on a line of its own"),
                    "%s takes a mapping of directives", name);
 }
 

@@ -141,6 +141,14 @@ static const char *reading_problem(int error)
     return error == -EFBIG ? "it is larger than 16 MiB" : strerror(-error);
 }
 
+static struct str reading_hint(int error, struct conf_mark included_at)
+{
+    if (error != -ENOENT)
+        return STR("");
+    return included_at.file ? STR("a path is relative to the directory of the file that includes it")
+                            : STR("name the file by -c; `sluice serve DIRECTORY` needs none");
+}
+
 static int text_append(struct conf_loader *loader, struct conf_file *file, struct str text)
 {
     struct buffer bytes = {0};
@@ -177,8 +185,8 @@ struct conf_file *source_open(struct conf_loader *loader, struct str path, struc
     file->directory = directory_of(loader->arena, path, text.data || str_equal(path, STR("-")));
     error = file->path.data && file->directory.data ? text_append(loader, file, text) : -ENOMEM;
     if (error < 0) {
-        conf_error(loader->errors, included_at, STR(""), "cannot read " STR_FMT ": %s", STR_ARG(path),
-                   reading_problem(error));
+        conf_error(loader->errors, included_at, reading_hint(error, included_at),
+                   "cannot read " STR_FMT ": %s", STR_ARG(path), reading_problem(error));
         return NULL;
     }
     if (loader->last)

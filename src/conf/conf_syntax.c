@@ -6,6 +6,20 @@
 
 #include "base/saturate.h"
 
+/* The correction of "word rest" without a colon; of nginx's "location / {", a mapping. */
+static struct str colon_hint(const struct fault *fault, struct str word, struct str rest)
+{
+    struct str name = str_ends(rest, STR("{")) ? str_trim(str_slice(rest, 0, rest.length - 1)) : rest;
+
+    if (name.length == rest.length)
+        return conf_hint(fault->errors, "write " STR_FMT ": " STR_FMT, STR_ARG(word), STR_ARG(rest));
+    if (str_empty(name))
+        return conf_hint(fault->errors, "write '" STR_FMT ":', and its keys below it, indented, without braces",
+                         STR_ARG(word));
+    return conf_hint(fault->errors, "write '" STR_FMT ":', and below it, indented, '" STR_FMT ":'", STR_ARG(word),
+                     STR_ARG(name));
+}
+
 /* Reports a line without the colon of "key: value". */
 static unsigned colon_missing(const struct fault *fault, unsigned line)
 {
@@ -30,8 +44,7 @@ static unsigned colon_missing(const struct fault *fault, unsigned line)
                    "a space is needed after ':'");
     } else if (rest.length) {
         conf_error(fault->errors, fault_mark(fault, line, column + word.length),
-                   conf_hint(fault->errors, "write " STR_FMT ": " STR_FMT, STR_ARG(word), STR_ARG(rest)),
-                   "missing ':' after '" STR_FMT "'", STR_ARG(word));
+                   colon_hint(fault, word, rest), "missing ':' after '" STR_FMT "'", STR_ARG(word));
     } else {
         conf_error(fault->errors, fault_mark(fault, line, column), STR("a key needs ': ' and a value"),
                    "missing ':' after '" STR_FMT "'", STR_ARG(word));
@@ -62,6 +75,21 @@ static unsigned too_deep(const struct fault *fault)
     return fault->at.line;
 }
 
+/* Reports `location: /a {key: value}`. False: the value is another one. */
+static bool mapping_without_colon(const struct fault *fault, struct str key, struct str value)
+{
+    ssize_t brace = str_search(value, STR(" {"));
+    struct str name = str_slice(value, 0, brace > 0 ? (size_t)brace : 0);
+
+    if (str_empty(name) || !str_ends(value, STR("}")))
+        return false;
+    conf_error(fault->errors, fault->at,
+               conf_hint(fault->errors, "write " STR_FMT "{" STR_FMT ":" STR_FMT "}", STR_ARG(key), STR_ARG(name),
+                         STR_ARG(str_skip(value, name.length))),
+               "missing ':' after '" STR_FMT "'", STR_ARG(name));
+    return true;
+}
+
 /* Reports "mapping values are not allowed in this context": YAML reads a ':' inside a value as the end of a key. */
 static unsigned second_colon(const struct fault *fault)
 {
@@ -82,6 +110,8 @@ static unsigned second_colon(const struct fault *fault)
     key = fault_content(fault, last->line);
     key.length = size_sub_sat(key.length, str_trim(value).length);
     value = fault_uncomment(value);
+    if (mapping_without_colon(fault, key, value))
+        return fault->at.line;
     conf_error(fault->errors, fault->at,
                conf_hint(fault->errors, "quote the value: " STR_FMT "%c" STR_FMT "%c", STR_ARG(key),
                          fault_quote(value), STR_ARG(value), fault_quote(value)),
@@ -105,7 +135,8 @@ static unsigned document_start(const struct fault *fault)
     }
     if (fault->last->line)
         return colon_missing(fault, fault->last->line);
-    conf_error(fault->errors, fault->at, STR(""), "the indentation of this line matches no line above it");
+    conf_error(fault->errors, fault->at, STR("begin it in the column of another line"),
+               "the indentation of this line matches no line above it");
     return fault->at.line;
 }
 
@@ -182,7 +213,7 @@ static unsigned after_value(const struct fault *fault)
         return last->line;
     }
     if (c == ']' || c == '}')
-        conf_error(fault->errors, fault->at, STR(""), "this '%c' has no counterpart", c);
+        conf_error(fault->errors, fault->at, STR("delete it, or open it before"), "this '%c' has no counterpart", c);
     else
         conf_error(fault->errors, fault->at, fault_quote_hint(fault, value),
                    "text after the end of a value; the whole value needs quotes");
@@ -211,7 +242,7 @@ static unsigned key_expected(const struct fault *fault)
     if (colon_is_in_comment(fault))
         return colon_missing(fault, fault->last->line);
     if (c == ']' || c == '}') {
-        conf_error(fault->errors, fault->at, STR(""), "this '%c' has no counterpart", c);
+        conf_error(fault->errors, fault->at, STR("delete it, or open it before"), "this '%c' has no counterpart", c);
         return fault->at.line;
     }
     if (str_starts(content, STR("- ")) || str_equal(content, STR("-"))) {

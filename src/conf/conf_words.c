@@ -188,11 +188,14 @@ int choice_reject(struct conf_reader *reader, const struct conf_node *node, cons
     for (size_t i = 0; choices[i]; i++) {
         size_t distance = str_distance(word, str_from(choices[i]));
 
+        if (choices[i][0] == '\0') /* the value of a word that is not given */
+            continue;
+
         if (distance <= best && (!suggestion || distance < best)) {
             suggestion = choices[i];
             best = distance;
         }
-        all = conf_hint(reader->errors, STR_FMT "%s%s", STR_ARG(all), i ? ", " : "", choices[i]);
+        all = conf_hint(reader->errors, STR_FMT "%s%s", STR_ARG(all), all.length ? ", " : "", choices[i]);
     }
     conf_error(
         reader->errors, node->mark,

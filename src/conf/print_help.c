@@ -82,7 +82,7 @@ static int suggestions_print(const struct conf_schema *schema, struct str name, 
     for (size_t i = 0; i < SUGGESTIONS_MAX && suggestions[i].name && error == 0; i++)
         error = buffer_printf(out, "%s%s", i ? ", " : "; did you mean ", suggestions[i].name);
     if (error == 0)
-        error = buffer_append(out, suggestions[0].name ? STR("?\n") : STR("\n"));
+        error = buffer_append(out, suggestions[0].name ? STR("?\n") : STR("; sluice help lists all\n"));
     return error;
 }
 

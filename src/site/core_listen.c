@@ -24,6 +24,26 @@ static bool is_implied_option(struct str word)
     return false;
 }
 
+/* Words of nginx's listen that sluice does not have, and alternatives. */
+static struct str replacement_of(struct str word)
+{
+    static const struct {
+        const char *word, *hint;
+    } rows[] = {
+        {"http2", "write http2: on in the server, or in http"},
+        {"spdy", "write http2: on in the server, or in http"},
+        {"quic", "delete it: sluice does not support HTTP/3"},
+        {"default", "write default_server"},
+        {"ipv6only=off", "listen on both addresses: listen: [8080, '[::]:8080']"},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (str_equal(word, str_from(rows[i].word)))
+            return str_from(rows[i].hint);
+    }
+    return LISTEN_HINT;
+}
+
 /* Returns the switch that a word without a value sets; NULL: the word sets none. */
 static bool *switch_of(struct listen_row *row, struct str word)
 {
@@ -49,7 +69,8 @@ static int read_option(struct conf_reader *reader, const struct conf_node *node,
         return conf_read_number(reader, &number, 1, 65535, &row->backlog);
     if (is_implied_option(word))
         return 0;
-    conf_error(reader->errors, node->mark, LISTEN_HINT, "listen has no parameter \"" STR_FMT "\"", STR_ARG(word));
+    conf_error(reader->errors, node->mark, replacement_of(word), "listen has no parameter \"" STR_FMT "\"",
+               STR_ARG(word));
     return -EINVAL;
 }
 
@@ -62,7 +83,8 @@ static int read_address(struct conf_reader *reader, const struct conf_node *node
     row->backlog = 511;
     if (listen_address_parse(text, &row->address) < 0) {
         conf_error(reader->errors, node->mark,
-                   STR("8080, 127.0.0.1:8080, \"[::]:8080\" or unix:/run/sluice.sock"),
+                   STR("a port up to 65535, with or without an IP address: 8080, 127.0.0.1:8080, \"[::]:8080\"; or "
+                       "unix:/run/sluice.sock"),
                    "\"" STR_FMT "\" is not an address to listen on", STR_ARG(text));
         return -EINVAL;
     }

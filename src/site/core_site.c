@@ -35,8 +35,8 @@ static int read_buffers(struct conf_reader *reader, const struct conf_node *node
     if (error < 0)
         return error;
     if (size < 1024 || size > LIMIT_REQUEST_HEAD) {
-        conf_error(reader->errors, node->mark, STR(""), "a buffer has from 1k to %llu bytes",
-                   LIMIT_REQUEST_HEAD);
+        conf_error(reader->errors, node->mark, STR("write a number and a size, as in: 4 8k"),
+                   "a buffer has from 1k to %llu bytes", LIMIT_REQUEST_HEAD);
         return -EINVAL;
     }
     numbers[0] = count;

@@ -207,8 +207,8 @@ static bool check_place(struct load *load, const struct conf_node *key, const st
         bool both_prefix = other->kind != LOCATION_EXACT && location->kind != LOCATION_EXACT;
 
         if (str_equal(other->pattern, location->pattern) && (both_prefix || other->kind == location->kind)) {
-            conf_error(load->errors, key->mark, STR(""), "duplicate location \"" STR_FMT "\"",
-                       STR_ARG(location->pattern));
+            conf_error(load->errors, key->mark, STR("merge it with the other one"),
+                       "duplicate location \"" STR_FMT "\"", STR_ARG(location->pattern));
             return false;
         }
     }

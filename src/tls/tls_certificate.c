@@ -30,17 +30,21 @@ static STACK_OF(X509) * read_chain(const struct tls_file *file, const struct tls
         good = sk_X509_num(chain) < LIMIT_PEM_CHAIN && sk_X509_push(chain, one) > 0;
         if (!good) {
             X509_free(one);
-            tls_fail(reporter, "\"%s\" contains more than %d certificates", file->name, LIMIT_PEM_CHAIN);
+            tls_fail(reporter,
+                     "\"%s\" contains more than %d certificates\nkeep the server's certificate and its intermediates",
+                     file->name, LIMIT_PEM_CHAIN);
         }
     }
     BIO_free(reader);
     bool ended = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
     int count = chain ? sk_X509_num(chain) : 0;
     if (good && !ended)
-        good = tls_fail(reporter, "certificate number %d in \"%s\" cannot be read: %s", count + 1, file->name,
-                        tls_openssl_reason());
+        good = tls_fail(reporter,
+                        "certificate number %d in \"%s\" cannot be read: %s\nit is damaged: copy the file again",
+                        count + 1, file->name, tls_openssl_reason());
     else if (good && count == 0)
-        good = tls_pem_report_missing(file, "certificate", "x509", reporter);
+        good = tls_pem_report_missing(file, "certificate", "x509", "name the file of the certificate, as PEM text",
+                                      reporter);
     ERR_clear_error();
     if (good)
         return chain;

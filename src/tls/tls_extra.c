@@ -25,7 +25,7 @@ static EVP_PKEY *read_parameters(const struct tls_file *file, const struct tls_r
         tls_fail(reporter, "the parameters in \"%s\" have %d bits\nat least %d are required: ssl_dhparam: auto",
                  file->name, EVP_PKEY_get_bits(parameters), LIMIT_DH_BITS);
     else if (!tls_pem_contains(file, "DH PARAMETERS-----"))
-        tls_pem_report_missing(file, "parameters of Diffie-Hellman", "dhparam", reporter);
+        tls_pem_report_missing(file, "parameters of Diffie-Hellman", "dhparam", "write ssl_dhparam: auto", reporter);
     else
         tls_fail(reporter, "the parameters in \"%s\" cannot be read\nwrite ssl_dhparam: auto, or generate parameters "
                           "with: openssl genpkey -genparam -algorithm DH -pkeyopt group:ffdhe2048",

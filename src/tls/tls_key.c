@@ -58,7 +58,8 @@ EVP_PKEY *tls_key_read(const struct tls_file *file, const struct tls_file *passw
     EVP_PKEY *key;
 
     if (!tls_pem_contains(file, "PRIVATE KEY-----")) {
-        tls_pem_report_missing(file, "private key", "pkey", reporter);
+        tls_pem_report_missing(file, "private key", "pkey", "name the file of the key: ssl_certificate_key: FILE",
+                               reporter);
         return NULL;
     }
     if (tls_pem_contains(file, "-----BEGIN ENCRYPTED PRIVATE KEY-----") ||
@@ -73,6 +74,7 @@ EVP_PKEY *tls_key_read(const struct tls_file *file, const struct tls_file *passw
     }
     key = read_with(file, NULL);
     if (!key)
-        tls_fail(reporter, "the private key in \"%s\" cannot be read: %s", file->name, tls_openssl_reason());
+        tls_fail(reporter, "the private key in \"%s\" cannot be read: %s\ntry it with: openssl pkey -noout -in %s",
+                 file->name, tls_openssl_reason(), file->name);
     return key;
 }

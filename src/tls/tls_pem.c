@@ -13,14 +13,14 @@ bool tls_pem_contains(const struct tls_file *file, const char *words)
     return str_search(str_of(file->text, file->length), str_from(words)) >= 0;
 }
 
-bool tls_pem_report_missing(const struct tls_file *file, const char *what, const char *tool,
-                   const struct tls_reporter *reporter)
+bool tls_pem_report_missing(const struct tls_file *file, const char *what, const char *tool, const char *hint,
+                            const struct tls_reporter *reporter)
 {
     if (file->length == 0)
-        return tls_fail(reporter, "\"%s\" is empty", file->name);
+        return tls_fail(reporter, "\"%s\" is empty\n%s", file->name, hint);
     if (!tls_pem_contains(file, "-----BEGIN "))
         return tls_fail(
             reporter, "\"%s\" is not PEM text\nif it is DER, convert it with: openssl %s -inform der -in %s",
             file->name, tool, file->name);
-    return tls_fail(reporter, "\"%s\" contains no %s", file->name, what);
+    return tls_fail(reporter, "\"%s\" contains no %s\n%s", file->name, what, hint);
 }

@@ -61,7 +61,8 @@ static bool set_alpn(struct tls_server *server, const struct tls_reporter *repor
         return true;
     for (size_t i = 0; i < count; i++) {
         if (str_empty(names[i]) || names[i].length > 255)
-            return tls_fail(&at, "\"" STR_FMT "\" is not an ALPN protocol name", STR_ARG(names[i]));
+            return tls_fail(&at, "\"" STR_FMT "\" is not an ALPN protocol name\nwrite: ssl_alpn: [h2, http/1.1]",
+                            STR_ARG(names[i]));
         length += 1 + names[i].length;
     }
     unsigned char *list = malloc(length), *next = list;

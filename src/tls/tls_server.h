@@ -97,8 +97,11 @@ bool tls_verify_resumes(const struct tls_server *server, SSL_SESSION *resumed, c
 int tls_no_password(char *into, int size, int writing, void *unused);
 /* True if the file contains `words`; used for the fault text of a PEM file without the expected object. */
 bool tls_pem_contains(const struct tls_file *file, const char *words);
-/* Reports that the file has no `what`; `tool` is the openssl command that converts one. Returns false. */
-bool tls_pem_report_missing(const struct tls_file *file, const char *what, const char *tool, const struct tls_reporter *reporter);
+/*
+ * Reports that the file has no `what`, with `hint`; `tool` is the openssl command that converts one from DER. Returns false.
+ */
+bool tls_pem_report_missing(const struct tls_file *file, const char *what, const char *tool, const char *hint,
+                            const struct tls_reporter *reporter);
 
 /*
  * Reads the key of a PEM file, encrypted or not: tls_key.c. Freed by the caller; NULL after a reported fault.

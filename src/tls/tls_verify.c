@@ -121,10 +121,10 @@ static bool read_items(struct tls_server *server, const char *directive, struct 
     BIO_free(reader);
     bool ended = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
     if (file.text && reader && (!ended || !good))
-        good = tls_fail(&at, "%s number %zu in \"%s\" cannot be read: %s", lists ? "list" : "certificate",
-                        count + 1, file.name, tls_openssl_reason());
+        good = tls_fail(&at, "%s number %zu in \"%s\" cannot be read: %s\nit is damaged: copy the file again",
+                        lists ? "list" : "certificate", count + 1, file.name, tls_openssl_reason());
     else if (good && count == 0)
-        good = tls_fail(&at, "\"%s\" contains no %s", file.name,
+        good = tls_fail(&at, "\"%s\" contains no %s\nname a file of PEM text", file.name,
                         lists ? "list of revoked certificates (-----BEGIN X509 CRL-----)" : "certificate");
     ERR_clear_error();
     tls_file_finish(&file);

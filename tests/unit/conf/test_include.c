@@ -202,6 +202,7 @@ START_TEST(file_that_includes_itself_is_rejected)
     expect("b.yaml:1:10: error: ./a.yaml includes itself\n"
            "    1 | include: ./a.yaml\n"
            "      |          ^\n"
+           "      hint: delete this include\n"
            "      included from a.yaml:1\n");
 }
 END_TEST
@@ -212,7 +213,8 @@ START_TEST(missing_included_file_is_reported_at_its_line)
     load("a.yaml");
     expect("a.yaml:1:10: error: cannot read none.yaml: No such file or directory\n"
            "    1 | include: none.yaml\n"
-           "      |          ^\n");
+           "      |          ^\n"
+           "      hint: a path is relative to the directory of the file that includes it\n");
 }
 END_TEST
 
@@ -278,7 +280,9 @@ START_TEST(unreadable_main_file_is_reported)
     ck_assert_ptr_null(load("none.yaml"));
     ck_assert_ptr_null(load("/tmp"));
     expect("error: cannot read none.yaml: No such file or directory\n"
+           "      hint: name the file by -c; `sluice serve DIRECTORY` needs none\n"
            "error: cannot read none.yaml: No such file or directory\n"
+           "      hint: name the file by -c; `sluice serve DIRECTORY` needs none\n"
            "error: cannot read /tmp: Is a directory\n");
 }
 END_TEST

@@ -137,7 +137,7 @@ static const struct {
     {"ssl", -ENOENT, "'ssl' is not supported by sluice: write it after the port: listen: 443 ssl\n"},
     {"header", -ENOENT,
      "no directive is named 'header'; did you mean add_header, client_header_buffer_size?\n"},
-    {"zzzzzzzzzz", -ENOENT, "no directive is named 'zzzzzzzzzz'\n"},
+    {"zzzzzzzzzz", -ENOENT, "no directive is named 'zzzzzzzzzz'; sluice help lists all\n"},
 };
 
 START_TEST(help_of_a_directive_or_a_suggestion)
