@@ -4,7 +4,7 @@
  */
 #include "conf/conf_schema.h"
 #include "conf/conf_value.h"
-#include "conf/conf_vocabulary.h"
+#include "conf/unknown_key.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -16,44 +16,6 @@ struct scope_reader {
     struct conf_scope_values *values;
     const char *const *inner;
 };
-
-static const struct {
-    enum conf_scope scope;
-    const char *name;
-} scope_names[] = {
-    {SCOPE_MAIN, "the main scope"}, {SCOPE_EVENTS, "events"},
-    {SCOPE_HTTP, "http"},           {SCOPE_SERVER, "server"},
-    {SCOPE_LOCATION, "location"},   {SCOPE_UPSTREAM, "upstream"},
-    {SCOPE_STREAM, "stream"},       {SCOPE_STREAM_SERVER, "a server of stream"},
-};
-
-#define SCOPE_COUNT (sizeof(scope_names) / sizeof(scope_names[0]))
-
-const char *conf_scope_name(enum conf_scope scope)
-{
-    for (size_t i = 0; i < SCOPE_COUNT; i++) {
-        if (scope_names[i].scope == scope)
-            return scope_names[i].name;
-    }
-    return "no scope";
-}
-
-/* "http, server or location". */
-static struct str scopes_text(struct conf_reader *reader, unsigned scopes)
-{
-    struct str text = STR("");
-    unsigned left = scopes;
-
-    for (size_t i = 0; i < SCOPE_COUNT; i++) {
-        const char *joint = !text.length ? "" : (left & ~(unsigned)scope_names[i].scope) == 0 ? " or " : ", ";
-
-        if (!(left & scope_names[i].scope))
-            continue;
-        left &= ~(unsigned)scope_names[i].scope;
-        text = conf_hint(reader->errors, STR_FMT "%s%s", STR_ARG(text), joint, scope_names[i].name);
-    }
-    return text;
-}
 
 static size_t directives_count(const struct conf_group *group)
 {
@@ -172,130 +134,6 @@ static const struct directive *directive_find(const struct conf_schema *schema, 
     return NULL;
 }
 
-unsigned conf_schema_scopes(const struct conf_schema *schema)
-{
-    unsigned scopes = 0;
-
-    for (size_t slot = 0; slot < schema->count; slot++) {
-        const struct directive *directives = schema->groups[slot]->directives;
-
-        for (size_t i = 0; directives && directives[i].name; i++)
-            scopes |= directives[i].scopes;
-    }
-    return scopes;
-}
-
-/* The scopes in which a word is allowed, as far as this build has them. */
-static unsigned scopes_of(const struct conf_schema *schema, struct str name)
-{
-    unsigned scopes = vocabulary_blocks(name) & (conf_schema_scopes(schema) | SCOPE_MAIN);
-
-    for (size_t slot = 0; slot < schema->count; slot++) {
-        const struct directive *directives = schema->groups[slot]->directives;
-
-        for (size_t i = 0; directives && directives[i].name; i++) {
-            if (str_equal(name, str_from(directives[i].name)))
-                scopes |= directives[i].scopes;
-        }
-    }
-    return scopes;
-}
-
-struct suggestion {
-    struct str wanted;
-    const char *name;
-    size_t distance; /* twice the edit distance, plus one for a name of another scope */
-};
-
-static void suggestion_try(struct suggestion *suggestion, const char *name, bool here)
-{
-    size_t distance = 2 * str_distance(suggestion->wanted, str_from(name)) + !here;
-
-    if (distance < suggestion->distance) {
-        suggestion->distance = distance;
-        suggestion->name = name;
-    }
-}
-
-static const char *suggest_name(const struct scope_reader *scope, struct str wanted)
-{
-    struct suggestion suggestion = {wanted, NULL, 2 * (wanted.length / 3 + 1) + 2};
-    const struct block_word *block;
-
-    if (wanted.length > 64)
-        return NULL;
-    for (size_t slot = 0; slot < scope->schema->count; slot++) {
-        const struct directive *directives = scope->schema->groups[slot]->directives;
-
-        for (size_t i = 0; directives && directives[i].name; i++)
-            suggestion_try(&suggestion, directives[i].name, directives[i].scopes & scope->scope);
-    }
-    for (size_t i = 0; (block = vocabulary_block(i)); i++) {
-        if (scopes_of(scope->schema, str_from(block->name)))
-            suggestion_try(&suggestion, block->name, block->allowed_in & scope->scope);
-    }
-    return suggestion.name;
-}
-
-/* The first word of nginx's syntax of a block: "location /", "map $a $b", "if ($a)"; empty: there is one word only. */
-static struct str block_of_key(struct str key)
-{
-    ssize_t space = str_find(key, ' ');
-
-    return space > 0 ? str_slice(key, 0, (size_t)space) : STR("");
-}
-
-static enum vocabulary_word classify_key(const struct scope_reader *scope, struct str *name, struct str *out_hint)
-{
-    enum vocabulary_word word = vocabulary_find(scope->schema, *name, out_hint);
-    struct str block = block_of_key(*name);
-
-    if (word != VOCABULARY_UNKNOWN || str_empty(block))
-        return word;
-    word = vocabulary_find(scope->schema, block, out_hint);
-    if (word != VOCABULARY_UNKNOWN)
-        *name = block;
-    return word;
-}
-
-static void key_reject(struct scope_reader *scope, const struct conf_node *key)
-{
-    struct conf_reader *reader = scope->reader;
-    const char *here = conf_scope_name(scope->scope);
-    unsigned elsewhere = scopes_of(scope->schema, key->text);
-    struct str instead, name = key->text, block = block_of_key(key->text);
-    enum vocabulary_word word = classify_key(scope, &name, &instead);
-    const char *suggestion = elsewhere || word != VOCABULARY_UNKNOWN ? NULL : suggest_name(scope, key->text);
-    struct str hint = STR("sluice help NAME describes a directive; sluice help lists all directives");
-
-    if (elsewhere && !(elsewhere & scope->scope)) {
-        hint = conf_hint(reader->errors, "it is allowed in " STR_FMT, STR_ARG(scopes_text(reader, elsewhere)));
-        conf_error(reader->errors, key->mark, hint, "'" STR_FMT "' is not allowed in %s", STR_ARG(key->text),
-                   here);
-        return;
-    }
-    if (word != VOCABULARY_UNKNOWN) {
-        conf_error(reader->errors, key->mark, instead,
-                   word == VOCABULARY_LEFT_OUT ? "'" STR_FMT "' is not in this build of sluice"
-                                               : "'" STR_FMT "' is not supported by sluice",
-                   STR_ARG(name));
-        return;
-    }
-    if (!str_empty(block) && scopes_of(scope->schema, block)) {
-        hint = conf_hint(reader->errors, "write '" STR_FMT ":', and below it, indented, '" STR_FMT ":'",
-                         STR_ARG(block), STR_ARG(str_trim(str_skip(key->text, block.length))));
-    } else if (suggestion) {
-        unsigned scopes = scopes_of(scope->schema, str_from(suggestion));
-
-        hint = scopes & scope->scope
-                   ? conf_hint(reader->errors, "did you mean '%s'?", suggestion)
-                   : conf_hint(reader->errors, "did you mean '%s', which is allowed in " STR_FMT "?", suggestion,
-                               STR_ARG(scopes_text(reader, scopes)));
-    }
-    conf_error(reader->errors, key->mark, hint, "unknown directive '" STR_FMT "' in %s", STR_ARG(key->text),
-               here);
-}
-
 static bool left_to_caller(const struct scope_reader *scope, struct str name)
 {
     if (str_starts(name, STR("x-")))
@@ -372,7 +210,7 @@ static int pair_read(struct scope_reader *scope, const struct conf_pair *pair)
     int error;
 
     if (!directive) {
-        key_reject(scope, pair->key);
+        key_reject(scope->reader, scope->schema, scope->scope, pair->key);
         return -EINVAL;
     }
     field_warn_deprecated(scope->reader, directive, pair->key);
