@@ -28,7 +28,7 @@ struct acme_settings {
     int key_type;                   /* enum acme_key */
     struct str eab_key_id, eab_key; /* external account binding; empty: none */
     struct str dns;                 /* dns-01: the provider, as the client names it */
-    struct conf_words dns_resolvers; /* name servers that the client asks; none: those of the system */
+    struct conf_words dns_resolvers; /* name servers that the client queries; none: those of the system */
     bool dns_propagation;           /* wait until all authoritative name servers have the record */
     struct str environment;         /* file of variables for the client; empty: none */
     struct str state;               /* the state folder */

@@ -184,8 +184,8 @@ static int issue(struct acme_request *request)
     return result == 0 ? run_command(request, command) : result;
 }
 
-/* Versions before 4.20 do not ask, or only on request. */
-static bool knows_window(struct acme_request *request)
+/* Versions before 4.20 do not query the window, or only on request. */
+static bool supports_window(struct acme_request *request)
 {
     static const char *const command[] = {"renew", "--help", NULL};
 
@@ -227,4 +227,4 @@ static int renew(struct acme_request *request)
 }
 
 const struct acme_program acme_program_lego = {
-    .name = "lego", .issue = issue, .knows_window = knows_window, .renew = renew};
+    .name = "lego", .issue = issue, .supports_window = supports_window, .renew = renew};

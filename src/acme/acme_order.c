@@ -75,11 +75,11 @@ int acme_order_request(const struct acme_order *order, char *error, size_t size)
     return result;
 }
 
-bool acme_order_knows_window(const struct acme_order *order)
+bool acme_order_supports_window(const struct acme_order *order)
 {
     char error[LIMIT_ACME_ERROR];
-    struct acme_request *request = program_of(order)->knows_window ? create_request(error, sizeof(error)) : NULL;
-    bool knows = request && prepare_request(request, order) == 0 && program_of(order)->knows_window(request);
+    struct acme_request *request = program_of(order)->supports_window ? create_request(error, sizeof(error)) : NULL;
+    bool knows = request && prepare_request(request, order) == 0 && program_of(order)->supports_window(request);
 
     free(request);
     return knows;

@@ -44,13 +44,13 @@ struct acme_program {
      */
     int (*issue)(struct acme_request *request);
     /*
-     * Both NULL: the client never asks for the window of the authority (RFC 9773).
-     * knows_window: runs the program, and returns whether it is able to; false if it cannot be run.
-     * renew: lets the program ask, and renew the certificate if the window has been reached. Sets `window`. Returns 1 after a
+     * Both NULL: the client never queries the window of the authority (RFC 9773).
+     * supports_window: runs the program, and returns whether it is able to; false if it cannot be run.
+     * renew: lets the program query the window, and renew the certificate if the window has been reached. Sets `window`. Returns 1 after a
      * renewal, with `chain` and `key`; 0 without one, also if this authority did not issue the installed certificate; or as
      * `issue`.
      */
-    bool (*knows_window)(struct acme_request *request);
+    bool (*supports_window)(struct acme_request *request);
     int (*renew)(struct acme_request *request);
 };
 

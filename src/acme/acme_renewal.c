@@ -21,8 +21,8 @@ struct certificate_state {
     struct acme_attempt attempt;    /* kept in memory, too: the disk may be full */
     uint32_t random;
     bool file_invalid;              /* the file is not usable; logged */
-    bool knows_window;              /* its client asks for the window of the authority */
-    int64_t due_s, ask_s;           /* when it is to be requested; when its client is to ask */
+    bool supports_window;           /* its client queries the window of the authority */
+    int64_t due_s, query_s;         /* when it is to be requested; when its client is to query the window */
 };
 
 struct renewal {
@@ -78,20 +78,20 @@ static int64_t read_next_s(struct renewal *renewal, size_t index, struct acme_va
                   STR_ARG(certificate->file), -error, strerror(-error));
     state->file_invalid = error < 0 && error != -ENOENT;
     if (acme_attempt_read(certificate->attempt_file.data, &stored) == 0 && stored.tried_s >= state->attempt.tried_s &&
-        stored.asked_s >= state->attempt.asked_s)
+        stored.queried_s >= state->attempt.queried_s)
         state->attempt = stored;
     state->due_s = acme_due_s(error == 0 ? out_validity : NULL, &state->attempt, now_s(), state->random);
-    state->ask_s = state->knows_window
-                       ? acme_ask_s(error == 0 ? out_validity : NULL, &state->attempt, now_s(), state->random)
+    state->query_s = state->supports_window
+                       ? acme_window_query_s(error == 0 ? out_validity : NULL, &state->attempt, now_s(), state->random)
                        : INT64_MAX;
-    return state->due_s < state->ask_s ? state->due_s : state->ask_s;
+    return state->due_s < state->query_s ? state->due_s : state->query_s;
 }
 
 static void report_status(struct renewal *renewal, size_t index, const struct acme_validity *validity, int64_t next_s)
 {
     const struct certificate_state *state = &renewal->states[index];
     const struct acme_attempt *attempt = &state->attempt;
-    bool by_window = acme_by_window(attempt, now_s());
+    bool by_window = acme_window_decides(attempt, now_s());
     bool exact = by_window || attempt->failures > 0 || next_s > state->due_s;
     struct acme_status status = {.not_after_s = validity ? (uint64_t)validity->not_after_s : 0,
                                  .tried_s = (uint64_t)attempt->tried_s,
@@ -118,7 +118,7 @@ static void record_success(struct renewal *renewal, size_t index, const char *di
     const struct acme_certificate *certificate = &renewal->settings->acme->items[index];
     const char message = 1;
 
-    renewal->states[index].attempt = (struct acme_attempt){.tried_s = now_s(), .asked_s = now_s()};
+    renewal->states[index].attempt = (struct acme_attempt){.tried_s = now_s(), .queried_s = now_s()};
     store_attempt(renewal, index);
     log_write(renewal->settings->log, LOG_NOTICE, "acme: \"" STR_FMT "\" has a new certificate from %s",
               STR_ARG(certificate->name), directory);
@@ -190,8 +190,8 @@ static void record_answer(struct renewal *renewal, size_t index, enum acme_windo
               STR_ARG(renewal->settings->acme->items[index].name), texts[window]);
 }
 
-/* Asks the authority that issued the certificate, which is renewed if the window has been reached. Holds the lock. */
-static void ask_window(struct renewal *renewal, size_t index)
+/* Queries the authority that issued the certificate, which is renewed in its window. Holds the lock. */
+static void query_window(struct renewal *renewal, size_t index)
 {
     const struct acme *acme = renewal->settings->acme;
     const struct conf_words *directories = &acme->items[index].settings->directories;
@@ -227,7 +227,7 @@ static void run_client(struct renewal *renewal, size_t index)
     if (renewal->states[index].due_s <= now_s())
         request_certificate(renewal, index);
     else
-        ask_window(renewal, index);
+        query_window(renewal, index);
 }
 
 /* Checks one certificate, and requests it if it is due. Returns the time of the next check. */
@@ -321,8 +321,8 @@ static void find_windows(struct renewal *renewal)
         while (acme->items[same].settings->client != client)
             same++;
         snprintf(directory, sizeof(directory), STR_FMT, STR_ARG(acme->items[i].settings->directories.items[0]));
-        renewal->states[i].knows_window =
-            same < i ? renewal->states[same].knows_window : acme_order_knows_window(&order);
+        renewal->states[i].supports_window =
+            same < i ? renewal->states[same].supports_window : acme_order_supports_window(&order);
     }
 }
 

@@ -33,10 +33,10 @@ uint64_t acme_retry_s(uint64_t retry_ms, uint64_t failures, uint32_t random)
     return (delay_ms + 999) / 1000;
 }
 
-bool acme_by_window(const struct acme_attempt *attempt, int64_t now_s)
+bool acme_window_decides(const struct acme_attempt *attempt, int64_t now_s)
 {
-    return attempt->window == ACME_WINDOW_AHEAD && attempt->asked_s <= now_s &&
-           now_s - attempt->asked_s <= LIMIT_ACME_ANSWER_S;
+    return attempt->window == ACME_WINDOW_AHEAD && attempt->queried_s <= now_s &&
+           now_s - attempt->queried_s <= LIMIT_ACME_ANSWER_S;
 }
 
 /* The last tenth of the lifetime, for an authority whose window never begins. */
@@ -74,7 +74,7 @@ int64_t acme_due_s(const struct acme_validity *validity, const struct acme_attem
 
     if (validity && validity->covers_names && attempt->window != ACME_WINDOW_REACHED) {
         due_s = acme_renewal_s(validity, random);
-        if (due_s < validity->not_after_s && acme_by_window(attempt, now_s))
+        if (due_s < validity->not_after_s && acme_window_decides(attempt, now_s))
             due_s = last_tenth_s(validity, random);
         rest_s = rested_s(validity, attempt, now_s);
         due_s = rest_s > due_s ? rest_s : due_s;
@@ -82,7 +82,7 @@ int64_t acme_due_s(const struct acme_validity *validity, const struct acme_attem
     return delay_s > due_s ? delay_s : due_s;
 }
 
-int64_t acme_ask_s(const struct acme_validity *validity, const struct acme_attempt *attempt, int64_t now_s,
+int64_t acme_window_query_s(const struct acme_validity *validity, const struct acme_attempt *attempt, int64_t now_s,
                    uint32_t random)
 {
     int64_t delay_s = delayed_s(attempt, now_s);
@@ -92,14 +92,14 @@ int64_t acme_ask_s(const struct acme_validity *validity, const struct acme_attem
         return INT64_MAX;
     if (delay_s > 0)
         return delay_s;
-    return attempt->asked_s == 0 || attempt->asked_s > now_s
+    return attempt->queried_s == 0 || attempt->queried_s > now_s
                ? now_s
-               : attempt->asked_s + LIMIT_ACME_ASK_S + random_share(LIMIT_ACME_ASK_S / 4, random);
+               : attempt->queried_s + LIMIT_ACME_QUERY_S + random_share(LIMIT_ACME_QUERY_S / 4, random);
 }
 
 void acme_attempt_answered(struct acme_attempt *attempt, enum acme_window window, int64_t now_s)
 {
-    *attempt = (struct acme_attempt){.tried_s = attempt->tried_s, .asked_s = now_s, .window = (int)window};
+    *attempt = (struct acme_attempt){.tried_s = attempt->tried_s, .queried_s = now_s, .window = (int)window};
 }
 
 void acme_attempt_failed(struct acme_attempt *attempt, uint64_t retry_ms, const char *error, int64_t now_s,
@@ -129,7 +129,7 @@ static void read_answer(struct str *text, struct acme_attempt *attempt)
 
     if (read_number(text, STR("asked"), &asked) && read_number(text, STR("window"), &window) &&
         window <= ACME_WINDOW_REACHED) {
-        attempt->asked_s = (int64_t)asked;
+        attempt->queried_s = (int64_t)asked;
         attempt->window = (int)window;
     }
 }
@@ -165,7 +165,7 @@ int acme_attempt_write(const char *path, const struct acme_attempt *attempt)
     char text[LIMIT_ACME_ERROR + 128];
     int length = snprintf(text, sizeof(text), "tried %lld\nnext %lld\nfailures %llu\nerror %s\nasked %lld\nwindow %d\n",
                           (long long)attempt->tried_s, (long long)attempt->next_s,
-                          (unsigned long long)attempt->failures, attempt->error, (long long)attempt->asked_s,
+                          (unsigned long long)attempt->failures, attempt->error, (long long)attempt->queried_s,
                           attempt->window);
 
     return acme_file_replace(path, str_of(text, (size_t)length));

@@ -14,7 +14,7 @@ struct acme_attempt {
     int64_t next_s;                 /* after a failure: not before this time */
     uint64_t failures;              /* consecutive */
     char error[LIMIT_ACME_ERROR];   /* of the last one; empty: it succeeded */
-    int64_t asked_s;                /* the last answer about the window, or the renewal after it; 0: none */
+    int64_t queried_s;                /* the last answer about the window, or the renewal after it; 0: none */
     int window;                     /* that answer: enum acme_window */
 };
 
@@ -28,7 +28,7 @@ int64_t acme_renewal_s(const struct acme_validity *validity, uint32_t random);
 uint64_t acme_retry_s(uint64_t retry_ms, uint64_t failures, uint32_t random);
 
 /* True while the window of the authority decides: its last answer, at most LIMIT_ACME_ANSWER_S ago, was that it is ahead. */
-bool acme_by_window(const struct acme_attempt *attempt, int64_t now_s);
+bool acme_window_decides(const struct acme_attempt *attempt, int64_t now_s);
 
 /*
  * Returns the time, in seconds since the epoch, from which a certificate is due; it may be in the past. `validity` NULL: there
@@ -39,10 +39,10 @@ bool acme_by_window(const struct acme_attempt *attempt, int64_t now_s);
 int64_t acme_due_s(const struct acme_validity *validity, const struct acme_attempt *attempt, int64_t now_s, uint32_t random);
 
 /*
- * Returns the time from which a client that knows the window of the authority is to ask for it; it may be in the past.
+ * Returns the time from which a client that supports the window of the authority is to query it; it may be in the past.
  * INT64_MAX: never, because the certificate is due for another reason, or expires within LIMIT_ACME_LAST_DAY_S.
  */
-int64_t acme_ask_s(const struct acme_validity *validity, const struct acme_attempt *attempt, int64_t now_s, uint32_t random);
+int64_t acme_window_query_s(const struct acme_validity *validity, const struct acme_attempt *attempt, int64_t now_s, uint32_t random);
 
 /* Records an answer at `now_s`. */
 void acme_attempt_answered(struct acme_attempt *attempt, enum acme_window window, int64_t now_s);

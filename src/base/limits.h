@@ -252,14 +252,14 @@
 #define LIMIT_ACME_EMAIL            254
 #define LIMIT_ACME_EAB              512             /* bytes of a key id or key of an external account */
 #define LIMIT_ACME_PROVIDER         64              /* bytes of the name of a DNS provider */
-#define LIMIT_ACME_RESOLVERS        8               /* name servers that the client asks */
+#define LIMIT_ACME_RESOLVERS        8               /* name servers that the client queries */
 #define LIMIT_ACME_RESOLVER         300             /* bytes of the name or address of one, with its port */
 #define LIMIT_ACME_OUTPUT           8192            /* last bytes of the client's output that are kept */
 #define LIMIT_ACME_ERROR            256             /* bytes of the text of a failure, with its NUL */
 #define LIMIT_ACME_RETRY_MS         (12 * 3600 * 1000) /* longest delay after failures, before up to a quarter of it is added */
-#define LIMIT_ACME_ASK_S            (6 * 3600)      /* interval between questions for the authority's window, before up to a quarter of it is added */
-#define LIMIT_ACME_ANSWER_S         (12 * 3600)     /* for this time, the answer to such a question decides */
-#define LIMIT_ACME_LAST_DAY_S       (26 * 3600)     /* before the expiry no such question: lego renews a certificate with less than a day left */
+#define LIMIT_ACME_QUERY_S          (6 * 3600)      /* interval between queries for the authority's window, before up to a quarter of it is added */
+#define LIMIT_ACME_ANSWER_S         (12 * 3600)     /* for this time, the answer to such a query decides */
+#define LIMIT_ACME_LAST_DAY_S       (26 * 3600)     /* before the expiry no such query: lego renews a certificate with less than a day left */
 #define LIMIT_ACME_LOCK_S           10              /* interval between two attempts to get the lock of the state folder */
 #define LIMIT_ACME_CHECK_S          60              /* longest interval between two checks of certificates and clock */
 #define LIMIT_ACME_RELOAD_S         60              /* longest time between a failed attempt and the next one after a start or a reload */

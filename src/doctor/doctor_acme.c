@@ -25,7 +25,7 @@ static void report_failure(struct diagnosis *diagnosis, const struct acme_attemp
 static void print_renewal(char *into, size_t size, const struct acme_validity *validity,
                           const struct acme_attempt *attempt, int64_t now_s)
 {
-    if (attempt && acme_by_window(attempt, now_s))
+    if (attempt && acme_window_decides(attempt, now_s))
         snprintf(into, size, "in the window of the authority, which has not been reached");
     else
         snprintf(into, size, "in %lld days, at two thirds of the lifetime",

@@ -129,7 +129,7 @@ START_TEST(faults_are_named)
 }
 END_TEST
 
-/* Beside ISSUES: asks for the window. `RENEWED`: it renews the certificate. */
+/* Beside ISSUES: queries the window. `RENEWED`: it renews the certificate. */
 #define ASKS                                                                                                          \
     RECORDS "case \"$*\" in *--help) echo \"${HELP-   --ari-disable  Do not use it}\"; exit ${STATUS-0};; esac\n"     \
             "mkdir -p $2/certificates\n"                                                                             \
@@ -165,7 +165,7 @@ START_TEST(help_tells_whether_it_knows_the_window)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         setenv("HELP", rows[i].help, 1);
         setenv("STATUS", rows[i].status, 1);
-        ck_assert_msg(acme_order_knows_window(&order) == rows[i].knows, "%s", rows[i].help);
+        ck_assert_msg(acme_order_supports_window(&order) == rows[i].knows, "%s", rows[i].help);
     }
     check_arguments("renew --help \nrenew --help \nrenew --help \nrenew --help \n");
     unsetenv("HELP");

@@ -26,10 +26,10 @@ END_TEST
 START_TEST(a_client_may_not_know_the_window)
 {
     order_set_up(ACME_UACME, "uacme", RECORDS "echo --ari-disable\n");
-    ck_assert(!acme_order_knows_window(&order));
+    ck_assert(!acme_order_supports_window(&order));
     ck_assert_int_eq(access(path_of("arguments"), F_OK), -1);
     settings.client = ACME_LEGO;
-    ck_assert(!acme_order_knows_window(&order)); /* it is not installed */
+    ck_assert(!acme_order_supports_window(&order)); /* it is not installed */
     order_tear_down();
 }
 END_TEST

@@ -82,18 +82,18 @@ END_TEST
 START_TEST(a_window_ahead_delays_the_renewal)
 {
     int64_t now = 1062 * DAY;
-    struct acme_attempt attempt = {.asked_s = now, .window = ACME_WINDOW_AHEAD};
+    struct acme_attempt attempt = {.queried_s = now, .window = ACME_WINDOW_AHEAD};
 
-    ck_assert(acme_by_window(&attempt, now));
+    ck_assert(acme_window_decides(&attempt, now));
     ck_assert_int_eq(acme_due_s(&ninety_days, &attempt, now, 0), 1081 * DAY);
     ck_assert_int_lt(acme_due_s(&ninety_days, &attempt, now, UINT32_MAX), 1090 * DAY);
-    ck_assert(acme_by_window(&attempt, now + LIMIT_ACME_ANSWER_S));
+    ck_assert(acme_window_decides(&attempt, now + LIMIT_ACME_ANSWER_S));
     /* The answer is old, or in the future. */
-    ck_assert(!acme_by_window(&attempt, now + LIMIT_ACME_ANSWER_S + 1));
+    ck_assert(!acme_window_decides(&attempt, now + LIMIT_ACME_ANSWER_S + 1));
     ck_assert_int_eq(acme_due_s(&ninety_days, &attempt, now + LIMIT_ACME_ANSWER_S + 1, 0), 1060 * DAY);
-    ck_assert(!acme_by_window(&attempt, now - 1));
+    ck_assert(!acme_window_decides(&attempt, now - 1));
     attempt.window = ACME_WINDOW_UNKNOWN;
-    ck_assert(!acme_by_window(&attempt, now));
+    ck_assert(!acme_window_decides(&attempt, now));
     ck_assert_int_eq(acme_due_s(&ninety_days, &attempt, now, 0), 1060 * DAY);
     /* It does not delay a certificate that lacks names, or that is not valid. */
     attempt.window = ACME_WINDOW_AHEAD;
@@ -105,10 +105,10 @@ END_TEST
 START_TEST(a_window_that_was_reached_makes_a_certificate_due)
 {
     int64_t now = 1010 * DAY;
-    struct acme_attempt attempt = {.asked_s = now, .window = ACME_WINDOW_REACHED};
+    struct acme_attempt attempt = {.queried_s = now, .window = ACME_WINDOW_REACHED};
 
     ck_assert_int_eq(acme_due_s(&ninety_days, &attempt, now, 0), now);
-    ck_assert_int_eq(acme_ask_s(&ninety_days, &attempt, now, 0), INT64_MAX);
+    ck_assert_int_eq(acme_window_query_s(&ninety_days, &attempt, now, 0), INT64_MAX);
     acme_attempt_failed(&attempt, 300000, "x", now, 0);
     ck_assert_int_eq(acme_due_s(&ninety_days, &attempt, now, 0), now + 300);
 }
@@ -121,21 +121,21 @@ START_TEST(the_window_is_asked_for_repeatedly)
     struct acme_validity lacks = ninety_days;
 
     lacks.covers_names = false;
-    ck_assert_int_eq(acme_ask_s(&ninety_days, &attempt, now, 0), now);
+    ck_assert_int_eq(acme_window_query_s(&ninety_days, &attempt, now, 0), now);
     acme_attempt_answered(&attempt, ACME_WINDOW_AHEAD, now);
-    ck_assert_int_eq(acme_ask_s(&ninety_days, &attempt, now, 0), now + LIMIT_ACME_ASK_S);
-    ck_assert_int_gt(acme_ask_s(&ninety_days, &attempt, now, UINT32_MAX), now + LIMIT_ACME_ASK_S);
-    ck_assert_int_lt(acme_ask_s(&ninety_days, &attempt, now, UINT32_MAX), now + LIMIT_ACME_ANSWER_S);
-    ck_assert_int_eq(acme_ask_s(&ninety_days, &attempt, now - 1, 0), now - 1); /* the clock was set back */
-    ck_assert_int_eq(acme_ask_s(NULL, &attempt, now, 0), INT64_MAX);
-    ck_assert_int_eq(acme_ask_s(&lacks, &attempt, now, 0), INT64_MAX);
-    ck_assert_int_eq(acme_ask_s(&ninety_days, &attempt, 1090 * DAY - LIMIT_ACME_LAST_DAY_S, 0), INT64_MAX);
-    ck_assert_int_ne(acme_ask_s(&ninety_days, &attempt, 1090 * DAY - LIMIT_ACME_LAST_DAY_S - 1, 0), INT64_MAX);
+    ck_assert_int_eq(acme_window_query_s(&ninety_days, &attempt, now, 0), now + LIMIT_ACME_QUERY_S);
+    ck_assert_int_gt(acme_window_query_s(&ninety_days, &attempt, now, UINT32_MAX), now + LIMIT_ACME_QUERY_S);
+    ck_assert_int_lt(acme_window_query_s(&ninety_days, &attempt, now, UINT32_MAX), now + LIMIT_ACME_ANSWER_S);
+    ck_assert_int_eq(acme_window_query_s(&ninety_days, &attempt, now - 1, 0), now - 1); /* the clock was set back */
+    ck_assert_int_eq(acme_window_query_s(NULL, &attempt, now, 0), INT64_MAX);
+    ck_assert_int_eq(acme_window_query_s(&lacks, &attempt, now, 0), INT64_MAX);
+    ck_assert_int_eq(acme_window_query_s(&ninety_days, &attempt, 1090 * DAY - LIMIT_ACME_LAST_DAY_S, 0), INT64_MAX);
+    ck_assert_int_ne(acme_window_query_s(&ninety_days, &attempt, 1090 * DAY - LIMIT_ACME_LAST_DAY_S - 1, 0), INT64_MAX);
     acme_attempt_failed(&attempt, 300000, "x", now, 0);
-    ck_assert_int_eq(acme_ask_s(&ninety_days, &attempt, now, 0), now + 300);
+    ck_assert_int_eq(acme_window_query_s(&ninety_days, &attempt, now, 0), now + 300);
     ck_assert_int_eq(attempt.window, ACME_WINDOW_AHEAD);
     acme_attempt_answered(&attempt, ACME_WINDOW_UNKNOWN, now + 300);
-    ck_assert(attempt.failures == 0 && attempt.tried_s == now && attempt.asked_s == now + 300 && !*attempt.error);
+    ck_assert(attempt.failures == 0 && attempt.tried_s == now && attempt.queried_s == now + 300 && !*attempt.error);
 }
 END_TEST
 
@@ -167,7 +167,7 @@ START_TEST(an_attempt_survives_a_restart)
     ck_assert_int_eq(acme_attempt_write(path_of("x"), &attempt), 0);
     ck_assert_int_eq(acme_attempt_read(path_of("x"), &found), 0);
     ck_assert(found.tried_s == 5 && found.next_s == 1ll << 40 && found.failures == 3);
-    ck_assert(found.asked_s == 7 && found.window == ACME_WINDOW_REACHED);
+    ck_assert(found.queried_s == 7 && found.window == ACME_WINDOW_REACHED);
     ck_assert_str_eq(found.error, attempt.error);
     ck_assert_int_eq(acme_attempt_write(path_of("none/x"), &attempt), -ENOENT);
     folder_remove();
@@ -214,11 +214,11 @@ START_TEST(a_record_without_a_valid_answer_is_read)
         snprintf(text, sizeof(text), "tried 1\nnext 2\nfailures 3\nerror x\n%s", answers[i]);
         file_write(path_of("x"), text, 0600);
         ck_assert_int_eq(acme_attempt_read(path_of("x"), &found), 0);
-        ck_assert_msg(found.failures == 3 && found.asked_s == 0 && found.window == 0, "%s", answers[i]);
+        ck_assert_msg(found.failures == 3 && found.queried_s == 0 && found.window == 0, "%s", answers[i]);
     }
     file_write(path_of("x"), "tried 1\nnext 2\nfailures 0\nerror \nasked 7\nwindow 1\n", 0600);
     ck_assert_int_eq(acme_attempt_read(path_of("x"), &found), 0);
-    ck_assert(found.asked_s == 7 && found.window == ACME_WINDOW_AHEAD);
+    ck_assert(found.queried_s == 7 && found.window == ACME_WINDOW_AHEAD);
     folder_remove();
 }
 END_TEST
