@@ -31,7 +31,7 @@ static void stream_free_when_closed(struct stream *stream)
         return;
     list_remove(&stream->link);
     connection_unreserve(worker, &stream->address);
-    buffer_finish(&stream->hello);
+    buffer_finish(&stream->preread.input);
     arena_reset(&stream->arena);
     free(stream);
 }
@@ -107,14 +107,14 @@ static void set_server(struct stream *stream, const struct virtual_server *virtu
 static void choose_server(struct stream *stream, const struct virtual_server *virtual)
 {
     stream->prereading = false;
-    stream->hello_bytes = stream->hello.length;
+    stream->preread.bytes = stream->preread.input.length;
     set_server(stream, virtual);
     stream_debug(stream, "server \"" STR_FMT "\"", STR_ARG(virtual->name));
     serve_stream(stream);
 }
 
 /* Copies the values of the ClientHello that variables need. */
-static void buffer_preread(struct stream *stream, const struct client_hello *hello)
+static void set_preread_variables(struct stream *stream, const struct client_hello *hello)
 {
     static const char *const versions[] = {"TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"};
     struct arena *arena = &stream->arena;
@@ -126,9 +126,9 @@ static void buffer_preread(struct stream *stream, const struct client_hello *hel
 }
 
 /* Without a valid TLS ClientHello the default server is selected. */
-static size_t preread_hello(struct stream *stream, struct str bytes)
+static size_t preread_bytes(struct stream *stream, struct str bytes)
 {
-    size_t room = size_sub_sat((size_t)stream->conf->preread_size, stream->hello.length);
+    size_t room = size_sub_sat((size_t)stream->conf->preread_size, stream->preread.input.length);
     struct str taken = str_slice(bytes, 0, room);
     struct client_hello hello = {.name_length = 0};
     int error;
@@ -137,15 +137,15 @@ static size_t preread_hello(struct stream *stream, struct str bytes)
         stream_end(stream, WIRE_CLOSE_ORDERLY);
         return 0;
     }
-    if (buffer_append(&stream->hello, taken) < 0) {
+    if (buffer_append(&stream->preread.input, taken) < 0) {
         stream_reject(stream, 500);
         return bytes.length;
     }
-    error = client_hello_is_whole(&stream->hello_scan, buffer_str(&stream->hello))
-                ? client_hello_read(buffer_str(&stream->hello), &hello)
+    error = client_hello_is_whole(&stream->preread.scan, buffer_str(&stream->preread.input))
+                ? client_hello_read(buffer_str(&stream->preread.input), &hello)
                 : -EAGAIN;
     if (error == 0)
-        buffer_preread(stream, &hello);
+        set_preread_variables(stream, &hello);
     if (error != -EAGAIN) {
         choose_server(stream, route_by_name(stream->endpoint, str_of(hello.name, hello.name_length)));
     } else if (taken.length == room) {
@@ -217,7 +217,7 @@ static size_t client_received(struct wire *wire, struct str bytes)
 
     stream_record_activity(stream);
     if (stream->prereading)
-        return preread_hello(stream, bytes);
+        return preread_bytes(stream, bytes);
     if (!stream->up.to)
         return 0;
     taken = stream_flow_received(&stream->up, bytes);
@@ -264,7 +264,7 @@ static void count_in_zone(const struct stream *stream)
         .status = stream->status,
         .took_us = u64_sub_sat(stream->worker->loop.clock.monotonic_us, stream->began_us),
         .sent = stream->down.bytes + stream->own_bytes,
-        .received = stream->up.bytes + stream->hello_bytes,
+        .received = stream->up.bytes + stream->preread.bytes,
     };
 
     status_zone_count(stream->server_conf->zone, stream->worker->shared_index, &ended);

@@ -53,6 +53,6 @@ void stream_debug_opened(const struct stream *stream)
 void stream_debug_closed(const struct stream *stream)
 {
     stream_debug(stream, "closed: status %d, %llu bytes received, %llu sent", stream->status,
-                 (unsigned long long)(stream->hello_bytes + stream->up.bytes),
+                 (unsigned long long)(stream->preread.bytes + stream->up.bytes),
                  (unsigned long long)(stream->own_bytes + stream->down.bytes));
 }

@@ -65,12 +65,12 @@ int stream_find_group(struct stream *stream)
 }
 
 /* The bytes fit into one output block, which is at least as large as preread_buffer_size. */
-static int send_hello(struct stream *stream)
+static int send_preread_input(struct stream *stream)
 {
-    const struct chunk chunk = {.kind = CHUNK_BYTES, .bytes = buffer_str(&stream->hello)};
+    const struct chunk chunk = {.kind = CHUNK_BYTES, .bytes = buffer_str(&stream->preread.input)};
     int error = chunk.bytes.length > 0 ? wire_send(&stream->server->wire, &chunk) : 0;
 
-    buffer_finish(&stream->hello);
+    buffer_finish(&stream->preread.input);
     wire_flush(&stream->server->wire);
     return error;
 }
@@ -79,7 +79,7 @@ static void server_opened(void *user)
 {
     struct stream *stream = user;
 
-    if (send_hello(stream) < 0) {
+    if (send_preread_input(stream) < 0) {
         stream_reject(stream, 500);
         return;
     }

@@ -35,9 +35,10 @@ struct stream {
     struct upstream_peer *peer;
     struct upstream_connection *server; /* owned until released; NULL: none */
     struct stream_flow up, down;    /* from the client, from the server */
-    struct buffer hello;            /* bytes read before the server was selected */
-    struct client_hello_scan hello_scan;
     struct {
+        struct buffer input;        /* bytes received before the server was selected, and not sent to it yet */
+        struct client_hello_scan scan; /* of `input` */
+        uint64_t bytes;             /* length of `input` when the server was selected */
         struct str name, protocol, alpn; /* of the ClientHello, for variables; data NULL: not read */
     } preread;
     struct arena arena;             /* memory with the lifetime of the connection; empty at first */
@@ -46,7 +47,7 @@ struct stream {
     struct stream_attempt *attempts, *attempt; /* the list, and the newest one */
     struct transfer transfer;       /* of the client's wire, at the end */
     struct str return_text;                /* `return`: the text still to be sent */
-    uint64_t hello_bytes, own_bytes; /* bytes received before a server was connected, and bytes of `return` */
+    uint64_t own_bytes;             /* bytes sent by `return` */
     uint64_t began_us;
     struct op timer;
     uint64_t moved_ms;              /* time of the last activity */

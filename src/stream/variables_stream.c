@@ -146,7 +146,7 @@ static struct str get_bytes_received(const void *subject, struct str parameter, 
 {
     const struct stream *stream = subject;
 
-    return format_stream_number(arena, stream->up.bytes + stream->hello_bytes);
+    return format_stream_number(arena, stream->up.bytes + stream->preread.bytes);
 }
 
 static struct str get_session_time(const void *subject, struct str parameter, struct arena *arena)
@@ -229,7 +229,7 @@ static struct str attempt_bytes_sent(const struct stream *stream, const struct s
                                      struct arena *arena)
 {
     return format_stream_number(arena,
-                                attempt->next || !stream->connected ? 0 : stream->up.bytes + stream->hello_bytes);
+                                attempt->next || !stream->connected ? 0 : stream->up.bytes + stream->preread.bytes);
 }
 
 static struct str attempt_bytes_received(const struct stream *stream, const struct stream_attempt *attempt,
