@@ -51,7 +51,7 @@ struct control_call {
     struct op wake;                 /* timer: more of the body has arrived */
     void *task;                     /* of a verb that returned CONTROL_PENDING */
     void (*cancelled)(struct control_call *call); /* of a verb that returned CONTROL_PENDING: the client has gone */
-    struct worker_request request;  /* control_ask_master */
+    struct worker_request request;  /* control_request_master */
     control_verb *answered;         /* its result responds */
 };
 
@@ -88,7 +88,7 @@ int control_query_number(struct control_call *call, const char *name, uint64_t h
  * control_master.c: sends a request to the master; when that has handled it, the result of `answered` responds, which may
  * not be CONTROL_PENDING. Returns CONTROL_PENDING or the result of control_fail.
  */
-int control_ask_master(struct control_call *call, enum channel_kind kind, uint32_t index, control_verb *answered);
+int control_request_master(struct control_call *call, enum channel_kind kind, uint32_t index, control_verb *answered);
 
 /* control_upstreams.c: the columns of a server of a group, and its row. */
 extern const char *const control_peer_columns[];

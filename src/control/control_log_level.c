@@ -34,5 +34,5 @@ static int level_changed(struct control_call *call)
 
 int control_log_level_change(struct control_call *call)
 {
-    return control_ask_master(call, CHANNEL_LOG_LEVEL, (uint32_t)call->values[FIELD_LEVEL].number, level_changed);
+    return control_request_master(call, CHANNEL_LOG_LEVEL, (uint32_t)call->values[FIELD_LEVEL].number, level_changed);
 }

@@ -17,7 +17,7 @@ static void master_call_cancelled(struct control_call *call)
     worker_request_cancel(&call->request);
 }
 
-int control_ask_master(struct control_call *call, enum channel_kind kind, uint32_t index, control_verb *answered)
+int control_request_master(struct control_call *call, enum channel_kind kind, uint32_t index, control_verb *answered)
 {
     int error;
 

@@ -89,5 +89,5 @@ int control_ticket_keys_rotate(struct control_call *call)
         return control_fail(call, 500, "out of memory");
     *before = current_number(call);
     call->task = before;
-    return control_ask_master(call, CHANNEL_TICKET_KEY, 0, key_rotated);
+    return control_request_master(call, CHANNEL_TICKET_KEY, 0, key_rotated);
 }
