@@ -169,7 +169,7 @@ static void set_response_body(struct gateway_request *p, int status)
 {
     struct response *response = &p->x->response;
 
-    if (gateway_wants_spool(p))
+    if (gateway_uses_spool(p))
         p->incoming.transfer = TRANSFER_SPOOLED;
     response->status = status;
     response->reason.status = p->reply.status;

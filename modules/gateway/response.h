@@ -52,7 +52,7 @@ bool gateway_intercept(struct gateway_request *p, int status, const struct heade
 MUST_CHECK int gateway_apply_range(struct gateway_request *p);
 
 /* response_spool.c: after the head: true if the body must be buffered. */
-bool gateway_wants_spool(const struct gateway_request *p);
+bool gateway_uses_spool(const struct gateway_request *p);
 /* Adds a part of the body. 0 or -ENOMEM. */
 MUST_CHECK int gateway_spool_append(struct gateway_request *p, struct str part);
 

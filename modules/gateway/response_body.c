@@ -45,7 +45,7 @@ static bool input_has_room(const struct gateway_request *p)
 }
 
 /* One large receive fills the whole input. */
-static bool wants_large_receive(const struct gateway_request *p)
+static bool is_receive_large(const struct gateway_request *p)
 {
     return p->stage == GATEWAY_RESPONDING && p->incoming.transfer != TRANSFER_SPOOLED &&
            p->incoming.input.length == 0 && (gateway_body_is_large(p) || is_framed_body_large(p));
@@ -64,7 +64,7 @@ void gateway_read(struct gateway_request *p)
     if ((p->stage == GATEWAY_SENDING || (input_has_room(p) && !gateway_is_rate_limited(p))) && !is_storage_full(p)) {
         if (p->upstream.stream)
             p->conf->gateway->streams->receive(p);
-        else if (wants_large_receive(p))
+        else if (is_receive_large(p))
             wire_receive_large(&p->upstream.connection->wire);
         else
             wire_receive(&p->upstream.connection->wire);

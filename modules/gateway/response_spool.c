@@ -10,7 +10,7 @@
 #include <errno.h>
 
 /* True if there is a body and the upstream does not disable buffering. Upgraded connections are not buffered. */
-bool gateway_wants_spool(const struct gateway_request *p)
+bool gateway_uses_spool(const struct gateway_request *p)
 {
     bool ignored = p->conf->cache.ignore & IGNORE_X_ACCEL_BUFFERING;
     struct str value = ignored ? STR("") : headers_value(&p->reply.headers, STR("X-Accel-Buffering"));

@@ -120,7 +120,7 @@ int proxy_read_ssl_command(struct conf_reader *reader, const struct conf_node *n
 }
 
 /* Returns true if requests may be sent by https. */
-static bool wants_tls(const struct gateway_pass *pass)
+static bool uses_tls(const struct gateway_pass *pass)
 {
     struct str text = pass->text ? template_text(pass->text) : STR("");
 
@@ -159,7 +159,7 @@ int proxy_make_tls(struct proxy_conf *conf, struct conf_reader *reader, const st
     ssl->no_reuse = !conf->ssl_session_reuse;
     ssl->commands = conf->ssl_commands.items;
     ssl->command_count = conf->ssl_commands.count;
-    if (!trusted && !wants_tls(&conf->gateway.pass))
+    if (!trusted && !uses_tls(&conf->gateway.pass))
         return 0;
     if (upstreams_add_tls(reader->upstreams, ssl, error, sizeof(error)) == 0)
         return 0;

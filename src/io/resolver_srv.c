@@ -55,13 +55,13 @@ static bool read_dns_name(struct message *message, char *out)
 }
 
 /* Target "." means that the service does not exist (RFC 2782). */
-static bool read_srv_record(struct message *message, struct srv_record *out, bool *out_wanted)
+static bool read_srv_record(struct message *message, struct srv_record *out, bool *out_usable)
 {
     const unsigned char *head;
     struct message name;
     size_t size;
 
-    *out_wanted = false;
+    *out_usable = false;
     if (!read_dns_name(message, NULL) || !message_has(message, RECORD_HEAD))
         return false;
     head = message->bytes + message->at;
@@ -80,7 +80,7 @@ static bool read_srv_record(struct message *message, struct srv_record *out, boo
     name.at += SRV_HEAD;
     if (!read_dns_name(&name, out->target) || name.at != message->at)
         return false;
-    *out_wanted = out->target[0] != '\0' && strcmp(out->target, ".") != 0 && out->port != 0;
+    *out_usable = out->target[0] != '\0' && strcmp(out->target, ".") != 0 && out->port != 0;
     return true;
 }
 

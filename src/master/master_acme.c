@@ -126,7 +126,7 @@ void master_acme_stop(struct master *master)
 {
     struct renewal_child *renewal = &master->renewal;
 
-    renewal->wanted = false;
+    renewal->enabled = false;
     renewal->start_ms = 0;
     if (renewal->pid == 0 || renewal->kill_ms > 0)
         return;
@@ -149,7 +149,7 @@ void master_acme_start(struct master *master)
     master_acme_stop(master);
     if (!master->current || master->current->configuration->acme.count == 0)
         return;
-    master->renewal.wanted = true;
+    master->renewal.enabled = true;
     master->renewal.failures = 0;
     if (master->renewal.pid == 0)
         start_renewal(master);
@@ -219,9 +219,9 @@ bool master_acme_exited(struct master *master, pid_t pid, int status)
     renewal->pid = 0;
     renewal->kill_ms = 0;
     renewal->replaced = false;
-    if (renewal->wanted && expected)
+    if (renewal->enabled && expected)
         start_renewal(master);
-    else if (renewal->wanted)
+    else if (renewal->enabled)
         plan_restart(master, status);
     return true;
 }

@@ -74,7 +74,7 @@ struct generation {
 struct renewal_child {
     pid_t pid;                      /* 0: none */
     int channel_fd;                 /* -1: none */
-    bool wanted;                    /* the current generation has certificates by ACME */
+    bool enabled;                   /* the current generation has certificates by ACME */
     bool replaced;                  /* it exits when no client runs, and starts again with the present error log */
     unsigned failures;              /* consecutive unexpected exits */
     uint64_t start_ms;              /* time of the next start; 0: not planned */

@@ -51,7 +51,7 @@ static struct connection *connection_init(struct worker *worker, const union pro
         .peer = *peer,
         .opened_s = (uint32_t)(worker->loop.clock.monotonic_ms / 1000),
         .number = __atomic_add_fetch(&worker->shared->connection_number, 1, __ATOMIC_RELAXED)};
-    connection->debug = connection_debug_wanted(worker, peer);
+    connection->debug = connection_debug_is_on(worker, peer);
     list_init(&connection->woken);
     list_push(&worker->connection_list, &connection->link);
     return connection;

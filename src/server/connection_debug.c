@@ -8,7 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-bool connection_debug_wanted(const struct worker *worker, const union proxy_address *peer)
+bool connection_debug_is_on(const struct worker *worker, const union proxy_address *peer)
 {
     const struct conf_rows *clients = &worker->configuration->main->debug_connections;
     const struct cidr *ranges = clients->items;
@@ -25,7 +25,7 @@ void connection_debug_update(struct worker *worker)
     for (struct list *link = worker->connection_list.next; link != &worker->connection_list; link = link->next) {
         struct connection *connection = container_of(link, struct connection, link);
 
-        connection->debug = connection_debug_wanted(worker, &connection->peer);
+        connection->debug = connection_debug_is_on(worker, &connection->peer);
     }
 }
 

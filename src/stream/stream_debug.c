@@ -24,7 +24,7 @@ void stream_debug_update(struct worker *worker)
     for (struct list *link = worker->streams.next; link != &worker->streams; link = link->next) {
         struct stream *stream = container_of(link, struct stream, link);
 
-        stream->debug = connection_debug_wanted(worker, &stream->address);
+        stream->debug = connection_debug_is_on(worker, &stream->address);
     }
 }
 
@@ -33,7 +33,7 @@ void stream_debug_accepted(struct stream *stream)
     struct listen_address client = {.length = sizeof stream->address};
     char text[128];
 
-    stream->debug = connection_debug_wanted(stream->worker, &stream->address);
+    stream->debug = connection_debug_is_on(stream->worker, &stream->address);
     if (!stream->debug)
         return;
     memcpy(&client.socket, &stream->address, sizeof stream->address);

@@ -91,7 +91,7 @@ static void child_responded(struct exchange *child, void *owner)
 /* The first slice is fetched by GET in any case. */
 static bool converts_head_to_get(const struct gateway_request *p)
 {
-    return p->x->request.method == METHOD_HEAD && p->conf->cache.convert_head && !cached_wants_slices(p) &&
+    return p->x->request.method == METHOD_HEAD && p->conf->cache.convert_head && !cached_uses_slices(p) &&
            !gateway_drops_fields(&p->x->request.headers);
 }
 

@@ -135,7 +135,7 @@ static enum outcome find_by_key(struct cached *cached)
 }
 
 /* Methods of proxy_cache_methods. A GET with a body is excluded: bodies are not part of the key. */
-static bool wants_cache(const struct gateway_request *p)
+static bool uses_cache(const struct gateway_request *p)
 {
     const struct request *request = &p->x->request;
     bool is_usual = request->method == METHOD_GET || request->method == METHOD_HEAD;
@@ -243,7 +243,7 @@ enum outcome cached_lookup(struct gateway_request *p)
 
     if (cached_is_purge(p))
         return cached_purge(p);
-    if (!wants_cache(p))
+    if (!uses_cache(p))
         return OUTCOME_DECLINED;
     cached = cached_create(p);
     if (!cached)
@@ -262,7 +262,7 @@ enum outcome cached_lookup(struct gateway_request *p)
     if (p->conf->cache.partial && cached_partial_begin(cached) < 0)
         return exchange_error_response(x, 500);
     cached->stores = x->request.method != METHOD_HEAD && !gateway_drops_fields(&x->request.headers) &&
-                     (p->slice.of || cached_wants_slices(p) || !cached_exceeds_range_offset(p) ||
+                     (p->slice.of || cached_uses_slices(p) || !cached_exceeds_range_offset(p) ||
                       (cached->partial && cached->partial->takes_range));
     if (p->slice.of)
         return begin_slice(cached);
@@ -273,7 +273,7 @@ enum outcome cached_lookup(struct gateway_request *p)
         cached->base.status = CACHED_BYPASS;
         return cached_fetch(cached);
     }
-    cached->sliced = cached_wants_slices(p);
+    cached->sliced = cached_uses_slices(p);
     return cached->sliced ? after_slice_lookup(cached, p->conf->cache.slices->begin(p)) : find_by_key(cached);
 }
 

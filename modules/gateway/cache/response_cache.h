@@ -82,7 +82,7 @@ int gateway_cache_check_methods(const struct gateway_cache_conf *conf, struct co
 /* True if the range begins at proxy_cache_max_range_offset or later: it is requested unchanged and not stored. */
 bool cached_exceeds_range_offset(const struct gateway_request *p);
 /* True if the request is served from slices. */
-bool cached_wants_slices(const struct gateway_request *p);
+bool cached_uses_slices(const struct gateway_request *p);
 /* 1 if the value of at least one template is neither empty nor "0"; 0, or -ENOMEM. */
 MUST_CHECK int cached_test_predicates(struct exchange *x, const struct conf_templates *templates);
 

@@ -155,7 +155,7 @@ int cached_test_predicates(struct exchange *x, const struct conf_templates *temp
     return 0;
 }
 
-bool cached_wants_slices(const struct gateway_request *p)
+bool cached_uses_slices(const struct gateway_request *p)
 {
     return p->conf->cache.slices && !p->slice.of &&
            (p->x->request.method == METHOD_GET || p->x->request.method == METHOD_HEAD) &&

@@ -34,7 +34,7 @@ struct gateway_stream {
     bool ready;                     /* it may begin */
     bool reused;                    /* the connection was idle before */
     bool begun;                     /* the request was handed to the session */
-    bool wanted;                    /* the gateway has room for more of the response */
+    bool has_room;                  /* the gateway has room for more of the response */
 };
 
 /*

@@ -37,7 +37,7 @@ static void stream_begin(struct gateway_request *p)
     };
     p->reply = (struct h1_reply){.content_length = BODY_LENGTH_UNKNOWN};
     p->x->response.trailers.count = 0; /* of an attempt before */
-    stream->wanted = true;
+    stream->has_room = true;
     p->incoming.transfer = TRANSFER_COPIED; /* the body is in frames, so it cannot be spliced */
     p->sent.state = SENDING_BLOCKED;
     gateway_stream_begin(stream);
@@ -50,7 +50,7 @@ static void stream_receive(struct gateway_request *p)
 
     if (!stream->begun)
         return;
-    stream->wanted = true;
+    stream->has_room = true;
     h2_client_stream_request(&stream->client);
     gateway_stream_wake(stream);
 }
@@ -66,7 +66,7 @@ static void stream_wake(struct gateway_request *p)
 
 static bool stream_awaits_response(const struct gateway_request *p)
 {
-    return p->upstream.stream->wanted && (p->sent.state == SENDING_DONE || gateway_has_response(p));
+    return p->upstream.stream->has_room && (p->sent.state == SENDING_DONE || gateway_has_response(p));
 }
 
 static void stream_release(struct gateway_request *p)
@@ -176,11 +176,11 @@ static void read_response(struct gateway_stream *stream)
 {
     struct gateway_request *p = stream->p;
 
-    while (p->upstream.stream == stream && stream->wanted && read_item(p, &stream->client))
+    while (p->upstream.stream == stream && stream->has_room && read_item(p, &stream->client))
         ;
     if (p->upstream.stream != stream) /* released, or replaced */
         return;
-    stream->wanted = false;
+    stream->has_room = false;
     gateway_read(p);
 }
 
@@ -193,7 +193,7 @@ static void stream_updated(struct gateway_stream *stream)
     if (error) {
         stream->client.body_error = 0;
         gateway_request_failed(p, error);
-    } else if (stream->wanted) {
+    } else if (stream->has_room) {
         read_response(stream);
     } else {
         gateway_set_timeout(p);

@@ -138,7 +138,7 @@ void h2_body_fail(struct h2_stream *stream, int error)
 }
 
 /* True if no module pulls the body any more: only the last frames of the response are missing, or the body failed. */
-static bool is_unwanted(const struct h2_stream *stream)
+static bool is_discarded(const struct h2_stream *stream)
 {
     return stream->body_error || stream->request_body.ops == NULL;
 }
@@ -176,13 +176,13 @@ enum h2_error h2_body_receive(struct h2_stream *stream, struct str bytes)
         return H2_PROTOCOL_ERROR;
     if (stream->body_length == BODY_LENGTH_UNKNOWN && limit && stream->received > limit)
         h2_body_fail(stream, -EMSGSIZE);
-    if (!is_unwanted(stream) && keep_input(stream, bytes)) {
+    if (!is_discarded(stream) && keep_input(stream, bytes)) {
         wake_puller(stream);
         return H2_NO_ERROR;
     }
     h2_body_release(stream->session, (uint32_t)bytes.length);
     h2_body_release_stream(stream, (uint32_t)bytes.length);
-    if (!is_unwanted(stream))
+    if (!is_discarded(stream))
         h2_body_fail(stream, -ENOMEM);
     return H2_NO_ERROR;
 }

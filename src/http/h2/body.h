@@ -23,7 +23,7 @@ void h2_body_drain(struct h2_stream *stream);
 void h2_body_finish(struct h2_stream *stream);
 /* Gives `bytes` back to the connection's window: WINDOW_UPDATE when it is due. */
 void h2_body_release(struct h2_session *h2, uint32_t bytes);
-/* The same for the window of a stream whose body is still wanted. */
+/* The same for the window of a stream whose body is still pulled. */
 void h2_body_release_stream(struct h2_stream *stream, uint32_t bytes);
 
 #endif
