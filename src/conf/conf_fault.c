@@ -123,8 +123,8 @@ static struct conf_mark open_bracket(const struct fault *fault, struct conf_mark
 
 unsigned flow_never_closed(const struct fault *fault)
 {
-    char open = fault_byte(fault, fault->around);
-    struct conf_mark mark = open == '[' || open == '{' ? fault->around : open_bracket(fault, fault->at);
+    char open = fault_byte(fault, fault->context_mark);
+    struct conf_mark mark = open == '[' || open == '{' ? fault->context_mark : open_bracket(fault, fault->at);
     char close = fault_byte(fault, mark) == '{' ? '}' : ']';
     struct str rest = fault_text(fault, mark);
     struct str comment = str_skip(rest, fault_comment(rest));
@@ -145,7 +145,7 @@ unsigned flow_end_missing(const struct fault *fault)
     struct str line = source_line(fault->file, fault->at.line);
     unsigned start = fault->at.column;
 
-    if (fault->at.line > fault->around.line && !(c && strchr("[{", c)))
+    if (fault->at.line > fault->context_mark.line && !(c && strchr("[{", c)))
         return flow_never_closed(fault);
     while (start > 1 && fault_byte(fault, fault_mark(fault, fault->at.line, start - 1)) &&
            !strchr(" \t,[{", fault_byte(fault, fault_mark(fault, fault->at.line, start - 1))))
@@ -166,16 +166,16 @@ unsigned flow_end_missing(const struct fault *fault)
     } else {
         conf_error(fault->errors, fault->at,
                    STR("separate values by commas, and quote those that hold : , [ ] { }"),
-                   "'%c' or ',' is missing here", fault_byte(fault, fault->around) == '{' ? '}' : ']');
+                   "'%c' or ',' is missing here", fault_byte(fault, fault->context_mark) == '{' ? '}' : ']');
     }
     return fault->at.line;
 }
 
 unsigned flow_colon(const struct fault *fault)
 {
-    struct conf_mark before = fault_mark(fault, fault->around.line, fault->around.column - 1);
+    struct conf_mark before = fault_mark(fault, fault->context_mark.line, fault->context_mark.column - 1);
 
-    if (fault->around.column > 2 && fault_byte(fault, before) == '{' &&
+    if (fault->context_mark.column > 2 && fault_byte(fault, before) == '{' &&
         fault_byte_before(fault, before) == '$') {
         struct str word = fault_text(fault, fault_mark(fault, before.line, before.column - 1));
         ssize_t end = str_find(word, '}');

@@ -10,9 +10,9 @@ struct fault {
     struct conf_errors *errors;
     const struct conf_file *file;
     const char *problem;
-    const char *context;
+    const char *context;            /* libyaml's, as `problem` */
     struct conf_mark at;            /* position of the problem */
-    struct conf_mark around;        /* position of the context: the construct being parsed */
+    struct conf_mark context_mark;  /* position of the context: the construct being parsed */
     const struct parsed_scalar *last;
 };
 

@@ -121,7 +121,7 @@ static unsigned second_colon(const struct fault *fault)
 
 static unsigned simple_key(const struct fault *fault)
 {
-    return colon_missing(fault, fault->around.line);
+    return colon_missing(fault, fault->context_mark.line);
 }
 
 static unsigned document_start(const struct fault *fault)
@@ -155,7 +155,7 @@ static unsigned token_start(const struct fault *fault)
     struct str text = fault_text(fault, fault->at);
     struct str word =
         fault_uncomment(fault_byte_before(fault, fault->at) == ' ' || fault->at.column == 1 ? text : STR(""));
-    size_t end = fault->around.line ? fault_flow_word(word).length : 0;
+    size_t end = fault->context_mark.line ? fault_flow_word(word).length : 0;
 
     if (c == '\t') {
         conf_error(fault->errors, fault->at, STR("use spaces"), "a tab is used for indentation");
@@ -172,14 +172,14 @@ static unsigned token_start(const struct fault *fault)
 
 static unsigned alias_name(const struct fault *fault)
 {
-    struct str word = fault_flow_word(fault_text(fault, fault->around));
-    char sign = fault_byte(fault, fault->around);
+    struct str word = fault_flow_word(fault_text(fault, fault->context_mark));
+    char sign = fault_byte(fault, fault->context_mark);
 
     if (word.length && word.data[word.length - 1] == ':')
         word.length--;
-    conf_error(fault->errors, fault->around, fault_quote_hint(fault, word),
+    conf_error(fault->errors, fault->context_mark, fault_quote_hint(fault, word),
                "a word that begins with %c is taken for the name of an anchor", sign ? sign : '*');
-    return fault->around.line;
+    return fault->context_mark.line;
 }
 
 /* The content column of the nearest line above, if it is to the right of `column`: the intended sibling. */
@@ -248,7 +248,7 @@ static unsigned key_expected(const struct fault *fault)
     if (str_starts(content, STR("- ")) || str_equal(content, STR("-"))) {
         conf_error(fault->errors, fault->at,
                    conf_hint(fault->errors, "the keys around it begin in column %u in line %u",
-                             fault->around.column, fault->around.line),
+                             fault->context_mark.column, fault->context_mark.line),
                    "a list item is not allowed among the keys of a mapping");
         return fault->at.line;
     }
@@ -257,17 +257,17 @@ static unsigned key_expected(const struct fault *fault)
         return fault->at.line;
     }
     sibling = sibling_column(fault, fault->at.line, fault->at.column);
-    if (sibling && sibling != fault->around.column)
+    if (sibling && sibling != fault->context_mark.column)
         conf_error(fault->errors, fault->at,
                    conf_hint(fault->errors,
                              "begin it in column %u, as the line above, or in "
                              "column %u, as line %u",
-                             sibling, fault->around.column, fault->around.line),
+                             sibling, fault->context_mark.column, fault->context_mark.line),
                    "wrong indentation: column %u belongs to no mapping", fault->at.column);
     else
         conf_error(fault->errors, fault->at,
-                   conf_hint(fault->errors, "begin it in column %u, as line %u", fault->around.column,
-                             fault->around.line),
+                   conf_hint(fault->errors, "begin it in column %u, as line %u", fault->context_mark.column,
+                             fault->context_mark.line),
                    "wrong indentation: column %u belongs to no mapping", fault->at.column);
     return fault->at.line;
 }
@@ -278,19 +278,19 @@ static unsigned item_expected(const struct fault *fault)
                conf_hint(fault->errors,
                          "the list begins in line %u; indent this line under "
                          "an item, or move it left of column %u",
-                         fault->around.line, fault->around.column),
+                         fault->context_mark.line, fault->context_mark.column),
                "this line is not an item of the list around it: '- ' is missing");
     return fault->at.line;
 }
 
 static unsigned quote_open(const struct fault *fault)
 {
-    char quote = fault_byte(fault, fault->around);
+    char quote = fault_byte(fault, fault->context_mark);
 
-    conf_error(fault->errors, fault->around,
+    conf_error(fault->errors, fault->context_mark,
                conf_hint(fault->errors, "close it with %c", quote ? quote : '"'),
                "this quote is never closed");
-    return fault->around.line;
+    return fault->context_mark.line;
 }
 
 static unsigned escape_unknown(const struct fault *fault)
@@ -315,26 +315,26 @@ static unsigned list_inline(const struct fault *fault)
 
 static unsigned block_header(const struct fault *fault)
 {
-    struct str text = fault_uncomment(fault_text(fault, fault->around));
+    struct str text = fault_uncomment(fault_text(fault, fault->context_mark));
 
-    conf_error(fault->errors, fault->around, fault_quote_hint(fault, text),
-               "a value that begins with %c needs quotes", fault_byte(fault, fault->around));
-    return fault->around.line;
+    conf_error(fault->errors, fault->context_mark, fault_quote_hint(fault, text),
+               "a value that begins with %c needs quotes", fault_byte(fault, fault->context_mark));
+    return fault->context_mark.line;
 }
 
 static unsigned directive_line(const struct fault *fault)
 {
-    conf_error(fault->errors, fault->around, STR("quote it"), "a word that begins with %% needs quotes");
-    return fault->around.line;
+    conf_error(fault->errors, fault->context_mark, STR("quote it"), "a word that begins with %% needs quotes");
+    return fault->context_mark.line;
 }
 
 static unsigned tag_bad(const struct fault *fault)
 {
-    struct str word = fault_flow_word(fault_text(fault, fault->around));
+    struct str word = fault_flow_word(fault_text(fault, fault->context_mark));
 
-    conf_error(fault->errors, fault->around, fault_quote_hint(fault, word),
+    conf_error(fault->errors, fault->context_mark, fault_quote_hint(fault, word),
                "a word that begins with ! is taken for a YAML tag");
-    return fault->around.line;
+    return fault->context_mark.line;
 }
 
 static const struct {
@@ -386,7 +386,7 @@ unsigned syntax_report(struct conf_errors *errors, const struct conf_file *file,
         .problem = yaml->problem ? yaml->problem : "unknown error",
         .context = yaml->context ? yaml->context : "",
         .at = mark_within(file, yaml->problem_mark),
-        .around = mark_within(file, yaml->context ? yaml->context_mark : yaml->problem_mark),
+        .context_mark = mark_within(file, yaml->context ? yaml->context_mark : yaml->problem_mark),
         .last = last,
     };
 
