@@ -125,7 +125,8 @@ void doctor_examine_limits(struct diagnosis *diagnosis, const struct host *host)
     if (limit_of(host, "Max locked memory", &soft, &hard) && soft != UINT64_MAX)
         doctor_find(diagnosis, "memlock", VERDICT_GOOD,
                     "locked memory: %" PRIu64
-                    " KiB (before Linux 5.12, and in newer ones again, the rings of users other than root count)",
+                    " KiB; Linux before 5.12, and newer versions again, count the rings of io_uring of users "
+                    "other than root",
                     soft / 1024);
 }
 

@@ -102,7 +102,7 @@ static void report_missing(struct diagnosis *diagnosis, const struct host *host,
             "no module tls is installed for this kernel: in a container, the host must modprobe tls; elsewhere a "
             "kernel built with CONFIG_TLS is needed (those of Debian have it)");
     unloaded_reason(host, why, sizeof(why));
-    doctor_find(diagnosis, "autoload", VERDICT_NOTE, "it was not loaded on demand: %s",
+    doctor_find(diagnosis, "autoload", VERDICT_NOTE, "the module tls was not loaded on demand: %s",
                 why[0] ? why : "modprobe ran, but did not find it or was denied");
 }
 

@@ -13,7 +13,7 @@ def test_doctor_reports_missing_module():
     done = subprocess.run([SLUICE, 'doctor'], capture_output=True, text=True, timeout=300, check=False)
     print(done.stdout, done.stderr)
     assert done.returncode == 1
-    assert 'it was not loaded on demand: modprobe ran' in done.stdout
+    assert 'the module tls was not loaded on demand: modprobe ran' in done.stdout
     assert '-> modprobe tls; to keep it' in done.stdout
     assert done.stdout.count(': no-module\n') == 6
 
