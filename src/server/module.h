@@ -190,7 +190,7 @@ void upgraded_end(struct upgraded_session *upgraded, bool whole);
 void upgraded_log(const struct upgraded_session *upgraded, enum log_level level, const char *what, int error,
                   struct str server);
 
-/* Server state for modules. */
+/* Return the worker that serves x, the error log, and the clock of the worker's loop (set once per iteration). */
 struct worker *exchange_worker(const struct exchange *x);
 struct log *exchange_log(const struct exchange *x);
 const struct clock *exchange_clock(const struct exchange *x);
@@ -325,11 +325,11 @@ MUST_CHECK int worker_random_id(struct worker *worker, char *out, size_t digits)
 struct upstream_pool *worker_upstreams(struct worker *worker);
 /* Returns the worker's side of a cache: cache/cache_store.h. */
 struct cache_store *worker_cache(struct worker *worker, const struct cache_conf *conf);
-/* A timer and a helper thread for modules: contracts as of loop_timer and loop_offload. */
+/* As loop_timer, loop_offload and loop_cancel (io/loop.h). The owner of op sets op->done before, and outlives it. */
 void worker_timer(struct worker *worker, struct op *op, uint64_t delay_ms);
 void worker_offload(struct worker *worker, struct op *op, int (*work)(void *argument), void *argument);
 void worker_cancel(struct worker *worker, struct op *op);
-/* The clock of the worker's loop, and the reader of file bodies whose consumer needs bytes. */
+/* Return the clock of the worker's loop, and the reader for body_file_read_with (http/body.h). */
 const struct clock *worker_clock(const struct worker *worker);
 struct body_reader *worker_reader(struct worker *worker);
 /* Returns the result of the module's worker_start. */

@@ -21,8 +21,8 @@ struct tls_session;
  * session.
  */
 struct tls_output {
-    void (*ciphertext)(void *owner, struct str bytes);
-    void (*record)(void *owner, uint8_t type, struct str plaintext);
+    void (*ciphertext)(void *owner, struct str bytes); /* for the socket, before the owner has the key */
+    void (*record)(void *owner, uint8_t type, struct str plaintext); /* afterwards: the owner seals it; type: RFC 8446 5.1 */
     /*
      * The key of the next record: at the end of the handshake, and again after an own KeyUpdate, which was passed to
      * `record` just before as the last record under the old key. The owner copies it.
