@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "server/worker_sandbox.h"
+#include "upstream/upstream_lookup.h"
 #include "upstream/upstream_mode.h"
 #include "upstream/upstream_servers.h"
 
@@ -36,8 +37,15 @@ const struct control_field control_upstreams_remove_fields[] = {
 struct change {
     struct upstream_group *group;
     struct upstream_server server;
-    struct str name;                /* as it is listed; in `text`, or that of the caller if it is no address */
+    struct str name;                /* with the port; in `text` */
     char text[128];
+};
+
+/* A server that is added. */
+struct addition {
+    struct change change;
+    struct control_call *call;
+    struct upstream_lookup lookup;  /* of its name */
 };
 
 static struct str shown(struct str text)
@@ -97,19 +105,18 @@ static bool has_control_character(struct str text)
     return false;
 }
 
-/* Parses the address of the server; that of a name has no length. 200 or the result of control_fail. */
+/* Parses the address or the name of the server. 200 or the result of control_fail. */
 static int read_address(struct control_call *call, struct change *change)
 {
     struct str text = call->values[SERVER].text;
 
     if (has_control_character(text) || upstream_server_parse(text, 80, &change->server) < 0)
-        return control_fail(call, 400, "\"" STR_FMT "\" is not an address of a server: 10.0.0.1:80, [::1]:80 or "
-                            "unix:/path", STR_ARG(shown(text)));
-    if (!str_empty(change->server.host))
-        return control_fail(call, 400, "\"" STR_FMT "\" is a name; only addresses and unix: paths are added and "
-                            "removed at run time: change the servers of the upstream in the configuration, and "
-                            "reload", STR_ARG(shown(text)));
-    change->name = listen_address_format(&change->server.address, change->text, sizeof(change->text));
+        return control_fail(call, 400, "\"" STR_FMT "\" is not an address of a server: 10.0.0.1:80, [::1]:80, "
+                            "app.internal:80 or unix:/path", STR_ARG(shown(text)));
+    change->name = upstream_server_name(&change->server, change->text, sizeof(change->text));
+    if (str_empty(change->name))
+        return control_fail(call, 400, "the name \"" STR_FMT "\" is too long to be added at run time",
+                            STR_ARG(shown(text)));
     return 200;
 }
 
@@ -154,7 +161,8 @@ static int read_parameters(struct control_call *call, struct upstream_server *se
 
 static int check_port(struct control_call *call, const struct change *change)
 {
-    unsigned port = listen_address_port(&change->server.address);
+    bool is_name = !str_empty(change->server.host);
+    unsigned port = is_name ? change->server.port : listen_address_port(&change->server.address);
 
     if (worker_may_connect(call->worker, port))
         return 200;
@@ -175,6 +183,9 @@ static int refuse_change(struct control_call *call, const struct change *change,
         return control_fail(call, 404, "the upstream \"" STR_FMT "\" has no server " STR_FMT, STR_ARG(group),
                             STR_ARG(change->name));
     case EADDRNOTAVAIL:
+        if (!str_empty(change->server.host))
+            return control_fail(call, 409, STR_FMT " is a name of the configuration of the upstream \"" STR_FMT
+                                "\"; use \"upstreams down\" for its addresses", STR_ARG(change->name), STR_ARG(group));
         return control_fail(call, 409, STR_FMT " is an address of a name of the upstream \"" STR_FMT
                             "\", which DNS determines; use \"upstreams down\"", STR_ARG(change->name), STR_ARG(group));
     case EBUSY:
@@ -193,12 +204,17 @@ static int refuse_change(struct control_call *call, const struct change *change,
 }
 
 /* Finds the entries of the server, without removed ones: they may be in use after the server was added again. */
-static void find_entries(struct control_call *call, struct str name, bool entries[LIMIT_UPSTREAM_PEERS])
+static void find_entries(struct control_call *call, const struct change *change, bool entries[LIMIT_UPSTREAM_PEERS])
 {
     struct upstream_zone *zone = upstream_pool_zone(call->worker->upstreams);
+    struct str name = change->name;
     struct upstream_shared *peer;
     int index = 0;
 
+    if (!str_empty(change->server.host)) {
+        upstream_group_find_server(change->group, name, entries);
+        return;
+    }
     while ((peer = control_next_peer(zone, &index, call->values[UPSTREAM].text)) != NULL) {
         struct upstream_names names = upstream_read_names(peer);
 
@@ -220,28 +236,72 @@ static int report_entries(struct control_call *call, const bool entries[LIMIT_UP
     return 200;
 }
 
-int control_upstreams_add(struct control_call *call)
+static int add_server(struct control_call *call, const struct change *change)
 {
     bool entries[LIMIT_UPSTREAM_PEERS] = {false};
-    struct change change = {.group = NULL};
-    int status = begin_change(call, &change);
-    int error;
+    int error = upstream_group_add_server(change->group, &change->server);
 
-    if (status == 200)
-        status = read_parameters(call, &change.server);
-    if (status == 200)
-        status = check_port(call, &change);
-    if (status != 200)
-        return status;
-    error = upstream_group_add_server(change.group, &change.server);
     if (error < 0)
-        return refuse_change(call, &change, error);
+        return refuse_change(call, change, error);
     log_write(call->worker->log, LOG_NOTICE,
               "control: upstream server " STR_FMT " was added to \"" STR_FMT "\" with the weight %" PRIu64 "%s%s",
-              STR_ARG(change.name), STR_ARG(call->values[UPSTREAM].text), change.server.weight,
-              change.server.backup ? ", as a backup" : "", change.server.down ? ", down" : "");
-    find_entries(call, change.name, entries);
+              STR_ARG(change->name), STR_ARG(call->values[UPSTREAM].text), change->server.weight,
+              change->server.backup ? ", as a backup" : "", change->server.down ? ", down" : "");
+    find_entries(call, change, entries);
     return report_entries(call, entries, false);
+}
+
+static void name_resolved(struct upstream_lookup *lookup, const char *reason)
+{
+    struct addition *addition = container_of(lookup, struct addition, lookup);
+    struct control_call *call = addition->call;
+    int status;
+
+    if (reason)
+        status = control_fail(call, 409, "the host \"" STR_FMT "\" cannot be resolved: %s",
+                              STR_ARG(addition->change.server.host), reason);
+    else if (call->worker->draining)
+        status = control_fail(call, 409, "this worker has an older configuration; connect again");
+    else
+        status = add_server(call, &addition->change);
+    control_finish(call, status);
+}
+
+static void addition_cancelled(struct control_call *call)
+{
+    struct addition *addition = call->task;
+
+    upstream_lookup_cancel(&addition->lookup);
+}
+
+/* Resolves the name first, so that an error is reported, and all workers begin with its addresses. */
+static int resolve_server(struct control_call *call, struct addition *addition)
+{
+    addition->call = call;
+    addition->lookup.done = name_resolved;
+    if (upstream_lookup_start(&addition->lookup, addition->change.group, &addition->change.server) < 0)
+        return control_fail(call, 500, "out of memory");
+    call->task = addition;
+    call->cancelled = addition_cancelled;
+    return CONTROL_PENDING;
+}
+
+int control_upstreams_add(struct control_call *call)
+{
+    struct addition *addition = arena_zalloc(&call->x->arena, 1, sizeof(*addition));
+    int status;
+
+    if (!addition)
+        return control_fail(call, 500, "out of memory");
+    status = begin_change(call, &addition->change);
+    if (status == 200)
+        status = read_parameters(call, &addition->change.server);
+    if (status == 200)
+        status = check_port(call, &addition->change);
+    if (status != 200)
+        return status;
+    return str_empty(addition->change.server.host) ? add_server(call, &addition->change)
+                                                   : resolve_server(call, addition);
 }
 
 int control_upstreams_remove(struct control_call *call)
@@ -253,7 +313,7 @@ int control_upstreams_remove(struct control_call *call)
 
     if (status != 200)
         return status;
-    find_entries(call, change.name, entries);
+    find_entries(call, &change, entries);
     error = upstream_group_remove_server(change.group, change.name);
     if (error < 0)
         return refuse_change(call, &change, error);

@@ -178,9 +178,12 @@ static int add_written(const struct configuration *configuration, struct sandbox
     return result;
 }
 
+/* A name can be added to a group with `zone` while the workers run. */
 static bool resolves_names(const struct upstreams *upstreams)
 {
     for (const struct upstream *upstream = upstreams->first; upstream; upstream = upstream->next) {
+        if (upstream->zone)
+            return true;
         for (size_t i = 0; i < upstream->count; i++) {
             if (!str_empty(upstream->servers[i].host))
                 return true;

@@ -22,6 +22,10 @@ static bool has_added(const struct upstream_group *group, uint64_t serial)
         if (peer->added && peer->added->serial == serial)
             return true;
     }
+    for (const struct upstream_name *name = group->names; name; name = name->next) {
+        if (name->added && name->added->serial == serial)
+            return true;
+    }
     return false;
 }
 
@@ -32,13 +36,15 @@ static void mark_retired(struct upstream_peer *peer)
     peer->group->pool->sweep = true;
 }
 
-/* A name of the table may be anything that a compromised worker has written. */
-static void add_peer(struct upstream_group *group, const struct upstream_change *change)
+/*
+ * The text of the table may be anything that a compromised worker has written. Out of memory: retried with the next
+ * change.
+ */
+static void add_server(struct upstream_group *group, const struct upstream_change *change)
 {
     struct upstream_server server;
 
-    if (has_added(group, change->serial) || upstream_server_parse(str_from(change->name), 80, &server) < 0 ||
-        !str_empty(server.host))
+    if (has_added(group, change->serial) || upstream_server_parse(str_from(change->name), 80, &server) < 0)
         return;
     server.weight = change->weight;
     server.max_conns = change->max_conns;
@@ -47,7 +53,10 @@ static void add_peer(struct upstream_group *group, const struct upstream_change 
     server.slow_start_ms = change->slow_start_ms;
     server.backup = change->backup;
     server.down = change->down;
-    (void)upstream_peer_add_changed(group, &server, change->serial); /* out of memory: retried with the next change */
+    if (str_empty(server.host))
+        (void)upstream_peer_add_changed(group, &server, &server.address, change->serial);
+    else
+        upstream_names_add(group, &server, change->serial);
 }
 
 /* Servers of the configuration; names of servers are not removed. */
@@ -72,7 +81,7 @@ static void apply_change(struct upstream_pool *pool, const struct upstream_chang
         return;
     }
     serials->items[serials->count++] = change->serial;
-    add_peer(group, change);
+    add_server(group, change);
 }
 
 static bool has_serial(const struct serials *serials, uint64_t serial)
@@ -84,9 +93,18 @@ static bool has_serial(const struct serials *serials, uint64_t serial)
     return false;
 }
 
-/* Retires the peers of added servers that are not in the table any more. */
+/* Removes the names, and retires the peers, of added servers that are not in the table any more. */
 static void remove_unlisted(struct upstream_group *group, const struct serials *serials)
 {
+    struct upstream_name *next = group->names;
+
+    while (next) {
+        struct upstream_name *name = next;
+
+        next = name->next;
+        if (name->added && !has_serial(serials, name->added->serial))
+            upstream_name_remove(name);
+    }
     for (struct list *link = group->peers.next; link != &group->peers; link = link->next) {
         struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
 

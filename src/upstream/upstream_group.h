@@ -29,6 +29,7 @@ struct upstream_name {
     struct list due;                /* in pool->names_due unless a query is open */
     struct upstream_group *group;
     const struct upstream_server *server;
+    struct upstream_added *added;   /* owned: `server` was added at run time; NULL: it is part of the configuration */
     uint64_t again_ms;              /* time of the next query */
     struct resolver_query *query;   /* open query; NULL: none */
     bool resolved;                     /* a query has ended, with addresses or with an error */
@@ -53,11 +54,11 @@ struct upstream_target {
     char text[];
 };
 
-/* A server that was added at run time. */
+/* A server that was added at run time: an address, a name, or an address of a name. */
 struct upstream_added {
     struct upstream_server server;
     uint64_t serial;                /* of its row in the table of changes */
-    char text[128];                 /* of `server` */
+    char text[128];                 /* of `server`; begins with its host */
 };
 
 /* A TLS context per distinct settings. */
@@ -88,6 +89,7 @@ struct upstream_pool {
     struct upstream_resolver *resolvers;
     struct list names_due;          /* names without an open query */
     struct op next_name;            /* timer of the next due name */
+    bool name_removed;              /* requests may wait for a name that was removed: notified by that timer */
     struct upstream_changes *changes; /* of the zone; NULL: not followed */
     uint64_t configuration;         /* number of the configuration, for these */
     uint64_t changes_seen;          /* their count when they were applied */
@@ -101,9 +103,11 @@ struct upstream_pool {
 /* upstream_peer.c: creates the peer of the group with that address. NULL when out of memory. */
 struct upstream_peer *upstream_peer_add(struct upstream_group *group, const struct upstream_server *server,
                                         const struct listen_address *address, uint64_t weight);
-/* The same for a server that was added at run time. `server` is copied, except its text. */
+/* The same for a server that was added at run time, which is copied. */
 struct upstream_peer *upstream_peer_add_changed(struct upstream_group *group, const struct upstream_server *server,
-                                                uint64_t serial);
+                                                const struct listen_address *address, uint64_t serial);
+/* A copy of the server; the caller frees it. NULL when out of memory. */
+struct upstream_added *upstream_added_create(const struct upstream_server *server, uint64_t serial);
 /* Frees a peer that is in no list, and releases its state in the zone. */
 void upstream_peer_free(struct upstream_peer *peer);
 /* Frees a retired peer without connections. */
@@ -188,6 +192,18 @@ void upstream_checks_stop(struct upstream_group *group);
 
 /* upstream_resolve.c: starts periodic resolution of the group's names. 0 or -ENOMEM. */
 MUST_CHECK int upstream_names_start(struct upstream_group *group);
+/*
+ * Adds a name that was added at run time, with the addresses that other workers know; the first query begins later. The
+ * server is copied. Does nothing when out of memory.
+ */
+void upstream_names_add(struct upstream_group *group, const struct upstream_server *server, uint64_t serial);
+/* Removes such a name from the group; its peers remain. */
+void upstream_name_remove(struct upstream_name *name);
+/* Stores the addresses of a server's name for all workers. */
+void upstream_names_store(const struct upstream_group *group, const struct upstream_server *server,
+                          const struct resolver_answer *answer);
+/* The resolver for the names of the group. NULL when out of memory. */
+struct resolver *upstream_group_resolver(const struct upstream_group *group);
 /*
  * The delay before the next query after `failures` consecutive errors (at least 1): LIMIT_RESOLVE_RETRY_MS, doubled
  * up to LIMIT_RESOLVE_RETRY_MAX_MS, and at most valid_ms unless that is 0.

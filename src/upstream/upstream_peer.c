@@ -82,23 +82,39 @@ struct upstream_peer *upstream_peer_add(struct upstream_group *group, const stru
     return join_group(peer, group, address, weight);
 }
 
+struct upstream_added *upstream_added_create(const struct upstream_server *server, uint64_t serial)
+{
+    struct upstream_added *added = calloc(1, sizeof(*added));
+    struct str host = server->host;
+
+    if (!added)
+        return NULL;
+    added->server = *server;
+    added->serial = serial;
+    if (str_empty(host)) {
+        added->server.text = listen_address_format(&server->address, added->text, sizeof(added->text));
+        return added;
+    }
+    snprintf(added->text, sizeof(added->text), STR_FMT ":%u", STR_ARG(host), server->port);
+    added->server.text = str_from(added->text);
+    added->server.host = str_slice(added->server.text, 0, host.length);
+    return added;
+}
+
 struct upstream_peer *upstream_peer_add_changed(struct upstream_group *group, const struct upstream_server *server,
-                                                uint64_t serial)
+                                                const struct listen_address *address, uint64_t serial)
 {
     struct upstream_peer *peer = calloc(1, sizeof(*peer));
-    struct upstream_added *added = calloc(1, sizeof(*added));
+    struct upstream_added *added = upstream_added_create(server, serial);
 
     if (!peer || !added) {
         free(peer);
         free(added);
         return NULL;
     }
-    added->server = *server;
-    added->serial = serial;
-    added->server.text = listen_address_format(&server->address, added->text, sizeof(added->text));
     peer->server = &added->server;
     peer->added = added;
-    return join_group(peer, group, &server->address, server->weight);
+    return join_group(peer, group, address, server->weight);
 }
 
 void upstream_peer_free_unused(struct upstream_peer *peer)

@@ -27,6 +27,13 @@ static bool is_resolved(const struct listen_address *address, const struct resol
     return false;
 }
 
+static bool is_peer_of(const struct upstream_peer *peer, const struct upstream_name *name)
+{
+    if (name->added)
+        return !peer->retired && peer->added && peer->added->serial == name->added->serial;
+    return !peer->retired && peer->server == name->server;
+}
+
 static struct upstream_peer *find_peer(const struct upstream_name *name, const struct resolver_address *found)
 {
     struct list *peers = &name->group->peers;
@@ -34,7 +41,7 @@ static struct upstream_peer *find_peer(const struct upstream_name *name, const s
     for (struct list *link = peers->next; link != peers; link = link->next) {
         struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
 
-        if (peer->server == name->server && !peer->retired && same_address(&peer->address, found))
+        if (is_peer_of(peer, name) && same_address(&peer->address, found))
             return peer;
     }
     return NULL;
@@ -59,7 +66,9 @@ static void add_resolved_address(struct upstream_name *name, const struct resolv
     bool has_record = !str_empty(name->server->service);
     uint64_t weight = !has_record ? name->server->weight : found->weight ? found->weight : 1;
 
-    if (!peer)
+    if (!peer && name->added)
+        peer = upstream_peer_add_changed(name->group, name->server, &address, name->added->serial);
+    else if (!peer)
         peer = upstream_peer_add(name->group, name->server, &address, weight);
     if (!peer || !has_record)
         return; /* out of memory: retried with the next answer */
@@ -80,7 +89,7 @@ static void apply_addresses(struct upstream_name *name, const struct resolver_an
         struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
 
         link = link->next;
-        if (peer->server == name->server && !peer->retired && !is_resolved(&peer->address, answer))
+        if (is_peer_of(peer, name) && !is_resolved(&peer->address, answer))
             upstream_peer_retire(peer);
     }
 }
@@ -111,18 +120,18 @@ static void log_resolve_failure(struct upstream_name *name, const char *reason)
         log_write(log, LOG_NOTICE, "upstream host \"" STR_FMT "\" is resolved again", STR_ARG(name->server->host));
 }
 
-static const struct resolver_settings *settings_of(const struct upstream_name *name)
+static const struct resolver_settings *settings_of(const struct upstream_group *group)
 {
-    const struct resolver_settings *settings = name->group->upstream->resolver;
+    const struct resolver_settings *settings = group->upstream->resolver;
 
     return settings ? settings : &upstream_resolver_default;
 }
 
 /* The key of a name: all settings that its addresses depend on. Empty: too long to be stored. */
-static struct str shared_key(const struct upstream_name *name, char text[LIMIT_RESOLVED_KEY])
+static struct str shared_key(const struct upstream_group *group, const struct upstream_server *server,
+                             char text[LIMIT_RESOLVED_KEY])
 {
-    const struct upstream_server *server = name->server;
-    const struct resolver_settings *settings = settings_of(name);
+    const struct resolver_settings *settings = settings_of(group);
     int length = snprintf(text, LIMIT_RESOLVED_KEY, STR_FMT ":%u " STR_FMT " " STR_FMT "%s%s", STR_ARG(server->host),
                           server->port, STR_ARG(server->service), STR_ARG(settings->servers),
                           settings->no_ipv4 ? " ipv4=off" : "", settings->no_ipv6 ? " ipv6=off" : "");
@@ -130,13 +139,14 @@ static struct str shared_key(const struct upstream_name *name, char text[LIMIT_R
     return length > 0 && length < LIMIT_RESOLVED_KEY ? str_of(text, (size_t)length) : STR("");
 }
 
-static void store_shared(const struct upstream_name *name, const struct resolver_answer *answer)
+void upstream_names_store(const struct upstream_group *group, const struct upstream_server *server,
+                          const struct resolver_answer *answer)
 {
-    struct resolved_names *names = upstream_zone_names(name->group->pool->zone);
+    struct resolved_names *names = upstream_zone_names(group->pool->zone);
     char text[LIMIT_RESOLVED_KEY];
 
     if (names)
-        resolved_names_store(names, shared_key(name, text), answer);
+        resolved_names_store(names, shared_key(group, server, text), answer);
 }
 
 /* Uses the addresses that earlier workers stored, so that requests need not wait for the first answer. */
@@ -148,7 +158,7 @@ static void load_shared(struct upstream_name *name)
     char text[LIMIT_RESOLVED_KEY];
 
     if (names)
-        answer.count = resolved_names_load(names, shared_key(name, text), addresses);
+        answer.count = resolved_names_load(names, shared_key(name->group, name->server, text), addresses);
     if (answer.count == 0)
         return;
     apply_addresses(name, &answer);
@@ -176,12 +186,12 @@ static void addresses_resolved(void *owner, const struct resolver_answer *answer
     name->resolved = true;
     if (answer->count > 0) {
         apply_addresses(name, answer);
-        store_shared(name, answer);
+        upstream_names_store(name->group, name->server, answer);
     }
     log_resolve_failure(name, answer->reason);
     name->failures = answer->count > 0 ? 0 : name->failures + 1;
     name->again_ms = pool->loop->clock.monotonic_ms +
-                     (name->failures ? upstream_resolve_retry_ms(name->failures, settings_of(name)->valid_ms)
+                     (name->failures ? upstream_resolve_retry_ms(name->failures, settings_of(name->group)->valid_ms)
                                      : answer->valid_ms);
     list_push(&pool->names_due, &name->due);
     notify_waiting(name->group);
@@ -190,7 +200,20 @@ static void addresses_resolved(void *owner, const struct resolver_answer *answer
 
 static void names_due(struct op *op, int result)
 {
-    resolve_due(container_of(op, struct upstream_pool, next_name));
+    struct upstream_pool *pool = container_of(op, struct upstream_pool, next_name);
+
+    for (unsigned i = 0; pool->name_removed && i < pool->group_count; i++)
+        notify_waiting(&pool->groups[i]);
+    pool->name_removed = false;
+    resolve_due(pool);
+}
+
+/* Calls names_due from the loop. */
+static void set_names_due(struct upstream_pool *pool)
+{
+    pool->next_name.done = names_due;
+    if (!pool->stopping)
+        loop_timer_move(pool->loop, &pool->next_name, pool->loop->clock.monotonic_ms);
 }
 
 /* One resolver per distinct settings, created on first use. NULL when out of memory. */
@@ -216,11 +239,16 @@ static struct resolver *find_resolver(struct upstream_pool *pool, const struct r
     return one->resolver;
 }
 
+struct resolver *upstream_group_resolver(const struct upstream_group *group)
+{
+    return find_resolver(group->pool, settings_of(group));
+}
+
 static void resolve_name(struct upstream_name *name)
 {
     struct upstream_pool *pool = name->group->pool;
     const struct upstream_server *server = name->server;
-    struct resolver *resolver = find_resolver(pool, settings_of(name));
+    struct resolver *resolver = upstream_group_resolver(name->group);
 
     if (resolver)
         name->query = resolver_query_start(resolver, server->host, server->port, server->service,
@@ -255,10 +283,57 @@ static void resolve_due(struct upstream_pool *pool)
         loop_timer_move(pool->loop, &pool->next_name, soonest);
 }
 
+/* Adds the name; it is due now. */
+static void add_name(struct upstream_group *group, struct upstream_name *name)
+{
+    name->group = group;
+    name->next = group->names;
+    group->names = name;
+    list_init(&name->due);
+    list_push(&group->pool->names_due, &name->due);
+    load_shared(name);
+}
+
+void upstream_names_add(struct upstream_group *group, const struct upstream_server *server, uint64_t serial)
+{
+    struct upstream_name *name = calloc(1, sizeof(*name));
+    struct upstream_added *added = upstream_added_create(server, serial);
+
+    if (!name || !added) {
+        free(name);
+        free(added);
+        return;
+    }
+    name->added = added;
+    name->server = &added->server;
+    add_name(group, name);
+    set_names_due(group->pool);
+}
+
+static void free_name(struct upstream_name *name)
+{
+    resolver_query_cancel(name->query);
+    list_remove(&name->due);
+    free(name->added);
+    free(name);
+}
+
+void upstream_name_remove(struct upstream_name *name)
+{
+    struct upstream_name **link = &name->group->names;
+
+    while (*link != name)
+        link = &(*link)->next;
+    *link = name->next;
+    if (!name->resolved) {
+        name->group->pool->name_removed = true;
+        set_names_due(name->group->pool);
+    }
+    free_name(name);
+}
+
 int upstream_names_start(struct upstream_group *group)
 {
-    struct upstream_pool *pool = group->pool;
-
     for (size_t i = 0; i < group->upstream->count; i++) {
         const struct upstream_server *server = &group->upstream->servers[i];
         struct upstream_name *name;
@@ -268,15 +343,10 @@ int upstream_names_start(struct upstream_group *group)
         name = calloc(1, sizeof(*name));
         if (!name)
             return -ENOMEM;
-        name->group = group;
         name->server = server;
-        name->next = group->names;
-        group->names = name;
-        list_init(&name->due);
-        list_push(&pool->names_due, &name->due);
-        load_shared(name);
+        add_name(group, name);
     }
-    resolve_due(pool);
+    resolve_due(group->pool);
     return 0;
 }
 
@@ -293,9 +363,7 @@ void upstream_names_finish(struct upstream_group *group)
 
     while ((name = group->names) != NULL) {
         group->names = name->next;
-        resolver_query_cancel(name->query);
-        list_remove(&name->due);
-        free(name);
+        free_name(name);
     }
 }
 

@@ -19,6 +19,25 @@ static struct upstream_peer *find_peer(struct upstream_group *group, struct str 
     return NULL;
 }
 
+/* The name among the servers of the group; of those added at run time with `added`. */
+static const struct upstream_name *find_name(const struct upstream_group *group, struct str name, bool added)
+{
+    char text[LIMIT_HOST + sizeof(":65535")];
+
+    for (const struct upstream_name *at = group->names; at; at = at->next) {
+        int length = snprintf(text, sizeof(text), STR_FMT ":%u", STR_ARG(at->server->host), at->server->port);
+
+        if ((!added || at->added) && str_equal_nocase(str_of(text, (size_t)length), name))
+            return at;
+    }
+    return NULL;
+}
+
+static bool has_serial(const struct upstream_peer *peer, uint64_t serial)
+{
+    return !peer->retired && peer->added && peer->added->serial == serial;
+}
+
 static struct upstream_change change_of(const struct upstream_group *group, enum upstream_change_kind kind,
                                         struct str name)
 {
@@ -28,15 +47,35 @@ static struct upstream_change change_of(const struct upstream_group *group, enum
     return change;
 }
 
+/*
+ * After the addition, before other workers use the server: its slow_start begins. 0; -ENOSPC without shared state;
+ * -ENOMEM. The addresses of a name may be unknown yet.
+ */
+static int begin_use(struct upstream_group *group, uint64_t serial, bool is_name)
+{
+    int error = is_name ? 0 : -ENOMEM;
+
+    for (struct list *link = group->peers.next; link != &group->peers; link = link->next) {
+        const struct upstream_peer *peer = container_of(link, const struct upstream_peer, link);
+
+        if (!has_serial(peer, serial))
+            continue;
+        if (peer->place < 0)
+            return -ENOSPC;
+        shared_set(&peer->state->recovered_ms, group->pool->loop->clock.monotonic_ms);
+        error = 0;
+    }
+    return error;
+}
+
 static int add_server(struct upstream_group *group, const struct upstream_server *server, struct str name)
 {
     struct upstream_pool *pool = group->pool;
     struct upstream_change change = change_of(group, CHANGE_ADDED, name);
-    const struct upstream_peer *peer;
     uint64_t serial;
     int error;
 
-    if (find_peer(group, name))
+    if (find_peer(group, name) || find_name(group, name, false))
         return -EEXIST;
     change.weight = server->weight;
     change.max_conns = server->max_conns;
@@ -49,13 +88,10 @@ static int add_server(struct upstream_group *group, const struct upstream_server
     if (error < 0)
         return error;
     upstream_apply_changes(pool);
-    peer = find_peer(group, name);
-    if (peer && peer->place >= 0) {
-        shared_set(&peer->state->recovered_ms, pool->loop->clock.monotonic_ms); /* before other workers use it */
-        return 0;
-    }
-    upstream_changes_erase(pool->changes, serial);
-    return peer ? -ENOSPC : -ENOMEM;
+    error = begin_use(group, serial, !str_empty(server->host));
+    if (error < 0)
+        upstream_changes_erase(pool->changes, serial);
+    return error;
 }
 
 /* Locks the table, and makes the peers of this worker those of the table. On failure it is not locked. */
@@ -81,29 +117,56 @@ static int end_change(struct upstream_group *group, int error)
     return error;
 }
 
+struct str upstream_server_name(const struct upstream_server *server, char *text, size_t size)
+{
+    int length;
+
+    if (str_empty(server->host))
+        return listen_address_format(&server->address, text, size);
+    length = snprintf(text, size, STR_FMT ":%u", STR_ARG(server->host), server->port);
+    return length > 0 && (size_t)length < size ? str_of(text, (size_t)length) : STR("");
+}
+
 int upstream_group_add_server(struct upstream_group *group, const struct upstream_server *server)
 {
-    char name[sizeof(((struct upstream_peer *)NULL)->name)];
-    int error = begin_change(group);
+    char text[sizeof(((struct upstream_change *)NULL)->name)];
+    struct str name = upstream_server_name(server, text, sizeof(text));
+    int error = str_empty(name) ? -ENAMETOOLONG : begin_change(group);
 
-    if (error < 0)
-        return error;
-    return end_change(group, add_server(group, server, listen_address_format(&server->address, name, sizeof(name))));
+    return error < 0 ? error : end_change(group, add_server(group, server, name));
+}
+
+void upstream_group_find_server(const struct upstream_group *group, struct str name, bool places[LIMIT_UPSTREAM_PEERS])
+{
+    const struct upstream_name *found = find_name(group, name, true);
+
+    for (const struct list *link = group->peers.next; link != &group->peers; link = link->next) {
+        const struct upstream_peer *peer = container_of(link, const struct upstream_peer, link);
+
+        if (found && peer->place >= 0 && has_serial(peer, found->added->serial))
+            places[peer->place] = true;
+    }
+}
+
+static bool is_other_primary(const struct upstream_name *name, const struct upstream_name *removed)
+{
+    return name != removed && !name->server->backup;
 }
 
 /* True if the group has a server that is not a backup, besides those with this name. A host name counts as one. */
 static bool has_other_primary(struct upstream_group *group, struct str name)
 {
-    const struct upstream *upstream = group->upstream;
+    const struct upstream_name *removed = find_name(group, name, true);
 
-    for (size_t i = 0; i < upstream->count; i++) {
-        if (!str_empty(upstream->servers[i].host) && !upstream->servers[i].backup)
+    for (const struct upstream_name *at = group->names; at; at = at->next) {
+        if (is_other_primary(at, removed))
             return true;
     }
     for (const struct list *link = group->peers.next; link != &group->peers; link = link->next) {
         const struct upstream_peer *peer = container_of(link, const struct upstream_peer, link);
 
-        if (!peer->retired && !peer->backup && !upstream_peer_is_named(peer, name))
+        if (!peer->retired && !peer->backup && !upstream_peer_is_named(peer, name) &&
+            (!removed || !has_serial(peer, removed->added->serial)))
             return true;
     }
     return false;
@@ -146,18 +209,36 @@ static void erase_added(struct upstream_group *group, struct str name)
     }
 }
 
+/* Removes a name that was added at run time, with its addresses. */
+static int remove_name(struct upstream_group *group, const struct upstream_name *name)
+{
+    uint64_t serial = name->added->serial;
+
+    for (struct list *link = group->peers.next; link != &group->peers; link = link->next) {
+        struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
+
+        if (has_serial(peer, serial))
+            shared_set(&peer->state->removed, group->pool->configuration);
+    }
+    upstream_changes_erase(group->pool->changes, serial);
+    return 0;
+}
+
 static int remove_server(struct upstream_group *group, struct str name)
 {
+    const struct upstream_name *added = find_name(group, name, true);
     struct upstream_pool *pool = group->pool;
     const struct upstream_change change = change_of(group, CHANGE_REMOVED, name);
     struct named found = find_removable(group, name);
     uint64_t serial;
     int error = 0;
 
-    if (!found.added && !found.configured)
-        return find_peer(group, name) ? -EADDRNOTAVAIL : -ENOENT;
+    if (!added && !found.added && !found.configured)
+        return find_peer(group, name) || find_name(group, name, false) ? -EADDRNOTAVAIL : -ENOENT;
     if (!has_other_primary(group, name))
         return -EBUSY;
+    if (added)
+        return remove_name(group, added);
     if (found.configured)
         error = upstream_changes_write(pool->changes, pool->configuration, &change, &serial);
     if (error == 0)

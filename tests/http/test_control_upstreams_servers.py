@@ -7,6 +7,7 @@ import threading
 
 import pytest
 from kit import server as server_kit
+from kit.dns import A, SERVFAIL, Dns
 from kit.lifetime import wait_for
 from kit.load import load
 from kit.upstream import Upstream, plain
@@ -225,7 +226,6 @@ def test_refused(zoned):
     assert f'the upstream "app" has no server {three}' in zoned.refused('upstreams', 'remove', 'app', three)
     assert 'there is no upstream "nosuch"; the upstreams are app, fixed' in zoned.refused('upstreams', 'add', 'nosuch', three)
     assert 'the upstream "fixed" has no zone' in zoned.refused('upstreams', 'add', 'fixed', three)
-    assert '"app.internal:80" is a name; only addresses' in zoned.refused('upstreams', 'add', 'app', 'app.internal:80')
     assert 'is not an address of a server' in zoned.refused('upstreams', 'add', 'app', '127.0.0.1:99999')
     assert 'the field "weight" is a number from 1 to 65535' in zoned.refused('upstreams', 'add', 'app', three, 'weight=0')
     assert 'the field "fail_timeout" is a time' in zoned.refused('upstreams', 'add', 'app', three, 'fail_timeout=soon')
@@ -253,3 +253,72 @@ def test_unix_sockets_and_stream(zoned):
     assert row['server'] == f'unix:{path}'
     zoned.ctl('upstreams', 'remove', 'tcp', zoned.address('one'))
     assert {name() for _ in range(6)} == {b'local'}
+
+
+@pytest.fixture
+def names(zoned):
+    """A name server; `three` and `four` have different addresses and one port."""
+    made = Dns()
+    port = zoned.upstreams['three'].port
+    zoned.upstreams['four'].stop()
+    zoned.upstreams['four'] = Upstream(name='four', port=port, address='127.0.0.2')
+    made.added = f'app.test:{port}'
+    made.zone['app.test', A] = [(3600, '127.0.0.1')]
+    made.settings = {'resolver': f'127.0.0.1:{made.port} valid=100ms', 'resolver_timeout': '2s'}
+    yield made
+    made.stop()
+
+
+def test_names(zoned, names):
+    """The addresses of an added name are used by all workers at once, and followed."""
+    port = zoned.upstreams['three'].port
+    zoned.run_with(workers=3, **names.settings)
+    with load(zoned.port) as clients:
+        [row] = zoned.ctl('upstreams', 'add', 'app', names.added, 'weight=4')
+        assert (row['server'], row['state'], row['weight']) == (f'127.0.0.1:{port}', 'up', 4)
+        assert seen_by(clients.more(80)) == {'one', 'two', 'three'}
+        names.zone['app.test', A] = [(3600, '127.0.0.1'), (3600, '127.0.0.2')]
+        wait_for(lambda: 'four' in seen_by(clients.more()), 'the second address')
+        names.zone['app.test', A] = [(3600, '127.0.0.2')]
+        wait_for(lambda: 'three' not in seen_by(clients.more()), 'the end of the first address')
+        assert f'has a server {names.added} already' in zoned.refused('upstreams', 'add', 'app', names.added)
+        assert 'is an address of a name' in zoned.refused('upstreams', 'remove', 'app', f'127.0.0.2:{port}')
+        [row] = zoned.ctl('upstreams', 'remove', 'app', names.added)
+        assert (row['server'], row['state']) == (f'127.0.0.2:{port}', 'removed')
+        assert seen_by(clients.more(80)) == {'one', 'two'}
+        assert f'has no server {names.added}' in zoned.refused('upstreams', 'remove', 'app', names.added)
+    errors = zoned.server.errors()
+    assert f'upstream server {names.added} was added to "app" with the weight 4' in errors
+    assert f'upstream server {names.added} was removed from "app"' in errors
+
+
+def test_name_that_cannot_be_resolved(zoned, names):
+    """The error names host and reason. While the name server does not respond, other requests are served."""
+    zoned.run_with(workers=1, **names.settings)
+    assert 'the host "nosuch.test" cannot be resolved: ' in zoned.refused('upstreams', 'add', 'app', 'nosuch.test:80')
+    names.zone['app.test'] = SERVFAIL
+    assert 'the host "app.test" cannot be resolved: ' in zoned.refused('upstreams', 'add', 'app', names.added)
+    names.zone['app.test'] = None
+    asked = threading.Thread(target=lambda: zoned.refused('upstreams', 'add', 'app', names.added))
+    before = len(names.questions)
+    asked.start()
+    wait_for(lambda: len(names.questions) > before, 'the query')
+    assert seen_by([zoned.get('/').body.decode() for _ in range(4)]) == {'one', 'two'}
+    asked.join()
+    assert zoned.names() == {'one', 'two'}
+    assert 'was added' not in zoned.server.errors()
+
+
+def test_name_of_a_replaced_worker(zoned, names):
+    """A worker that replaces another one has the name, also while the name server fails; a reload ends it."""
+    zoned.run_with(workers=1, **names.settings)
+    zoned.ctl('upstreams', 'add', 'app', names.added)
+    names.zone['app.test'] = SERVFAIL
+    [former] = zoned.server.workers()
+    os.kill(former, signal.SIGKILL)
+    wait_for(lambda: zoned.server.workers() not in ([], [former]), 'the replacement')
+    with load(zoned.port) as clients:
+        assert seen_by(clients.more(80)) == {'one', 'two', 'three'}
+        zoned.reload()
+        wait_for(lambda: 'three' not in seen_by(clients.more()), 'the configuration without it')
+    assert zoned.names() == {'one', 'two'}

@@ -119,7 +119,8 @@ START_TEST(a_removed_server_is_not_changed)
 }
 END_TEST
 
-#define APP "{\"upstream\": \"app\", \"server\": "
+#define LONG "a-name-of-forty-letters-at-most-63-would."
+#define APP  "{\"upstream\": \"app\", \"server\": "
 
 START_TEST(wrong_requests_are_refused)
 {
@@ -128,13 +129,16 @@ START_TEST(wrong_requests_are_refused)
         int status;
         const char *error;
     } cases[] = {
-        {"add", APP "\"10.0.0.1:99999\"}", 400, "is not an address of a server: 10.0.0.1:80, [::1]:80 or unix:/path"},
+        {"add", APP "\"10.0.0.1:99999\"}", 400,
+         "is not an address of a server: 10.0.0.1:80, [::1]:80, app.internal:80 or unix:/path"},
         {"add", APP "\"10.0.0.1:0\"}", 400, "is not an address of a server"},
         {"add", APP "\"unix:\"}", 400, "is not an address of a server"},
         {"add", APP "\"unix:/a\\nb\"}", 400, "is not an address of a server"},
         {"add", APP "\"unix:/a\\u0000b\"}", 400, "is not "},
-        {"add", APP "\"app.internal:80\"}", 400, "is a name; only addresses and unix: paths are added and removed"},
-        {"remove", APP "\"app.internal:80\"}", 400, "is a name; only addresses"},
+        {"add", APP "\"app internal:80\"}", 400, "is not an address of a server"},
+        {"add", APP "\"app.internal:0\"}", 400, "is not an address of a server"},
+        {"remove", APP "\"app.internal:80\"}", 404, "has no server app.internal:80"},
+        {"add", APP "\"" LONG LONG LONG ".internal:80\"}", 400, "is too long to be added at run time"},
         {"add", APP "\"10.0.0.1\", \"weight\": 0}", 400, "the field \\\"weight\\\" is a number from 1 to 65535"},
         {"add", APP "\"10.0.0.1\", \"max_conns\": 4294967296}", 400, "a number from 0 to 4294967295"},
         {"add", APP "\"10.0.0.1\", \"fail_timeout\": \"5\"}", 400, "the field \\\"fail_timeout\\\" is a time"},

@@ -305,10 +305,14 @@ START_TEST(ports_of_a_zone_count)
             "  upstream: {app: {server: 127.0.0.1:1, zone: 'app 64k ports=9000-9002,7,65535'}}\n"
             "  server: {listen: 8080, location: {/: {proxy_pass: http://app}}}\n");
     ck_assert(has_port(1) && has_port(9000) && has_port(9001) && has_port(9002) && has_port(7) && has_port(65535));
-    ck_assert(!has_port(9003) && !has_port(8999) && ports.count == 6 && !ports.any);
+    ck_assert(!has_port(9003) && !has_port(8999) && ports.count == 7 && !ports.any);
+    ck_assert(has_port(53) && has("/etc", SANDBOX_READ)); /* servers can be added by name */
     discard();
     collect("http: {upstream: {app: {server: 127.0.0.1:1, zone: app 64k}}, server: {listen: 8080}}");
-    ck_assert(ports.count == 1 && !ports.any);
+    ck_assert(ports.count == 2 && !ports.any);
+    discard();
+    collect("http: {upstream: {app: {server: 127.0.0.1:1}}, server: {listen: 8080}}");
+    ck_assert(ports.count == 1 && !has("/etc", SANDBOX_READ));
     discard();
     collect("http: {upstream: {app: {server: 127.0.0.1:1, zone: [app, ports=any]}}, server: {listen: 8080}}");
     ck_assert(ports.any);

@@ -354,7 +354,7 @@ static void forge(uint64_t group, const char *name, enum upstream_change_kind ki
 START_TEST(rows_of_a_compromised_worker_are_not_applied)
 {
     open_all();
-    forge(0, "app.internal:80", CHANGE_ADDED);
+    forge(0, "app internal:80", CHANGE_ADDED);
     forge(0, "10.0.0.4:99999", CHANGE_ADDED);
     forge(1, "10.0.0.4:80", CHANGE_ADDED);
     forge(1, "10.9.0.1:80", CHANGE_REMOVED);
@@ -363,6 +363,77 @@ START_TEST(rows_of_a_compromised_worker_are_not_applied)
     pass_time(LIMIT_UPSTREAM_FOLLOW_MS);
     ck_assert_uint_eq(group_of(0)->count, SERVERS);
     ck_assert_uint_eq(upstream_pool_group(pools[0], &other)->count, 1);
+    close_all();
+}
+END_TEST
+
+/* As the query of a name before its addition. */
+static void resolve(const char *host, unsigned count)
+{
+    struct resolver_address addresses[2];
+    const struct resolver_answer answer = {.addresses = addresses, .count = count};
+    struct upstream_server server;
+
+    for (unsigned i = 0; i < count; i++) {
+        struct listen_address address;
+        char text[32];
+
+        snprintf(text, sizeof(text), "10.1.0.%u:80", i + 1);
+        ck_assert_int_eq(listen_address_parse(str_from(text), &address), 0);
+        addresses[i] = (struct resolver_address){.socket = address.socket, .length = address.length};
+    }
+    ck_assert_int_eq(upstream_server_parse(str_from(host), 80, &server), 0);
+    upstream_names_store(group_of(0), &server, &answer);
+}
+
+/* All workers begin with the addresses that the first one has found. */
+START_TEST(a_name_is_added_with_its_addresses)
+{
+    bool places[LIMIT_UPSTREAM_PEERS] = {false};
+    unsigned count = 0;
+
+    open_all();
+    resolve("app.internal", 2);
+    ck_assert_int_eq(add_server(0, "app.internal", false), 0);
+    for (unsigned i = 0; i < WORKERS; i++) {
+        ck_assert_ptr_nonnull(find(i, "10.1.0.1:80"));
+        ck_assert_ptr_nonnull(find(i, "10.1.0.2:80"));
+        ck_assert_uint_eq(find(i, "10.1.0.1:80")->server->weight, 2);
+    }
+    ck_assert_ptr_eq(find(0, "10.1.0.2:80")->state, find(1, "10.1.0.2:80")->state);
+    upstream_group_find_server(group_of(1), STR("APP.internal:80"), places);
+    for (unsigned i = 0; i < LIMIT_UPSTREAM_PEERS; i++)
+        count += places[i];
+    ck_assert_uint_eq(count, 2);
+    ck_assert_int_eq(add_server(1, "App.Internal:80", false), -EEXIST);
+    ck_assert_int_eq(add_server(1, "app.internal:81", false), 0);
+    ck_assert_int_eq(remove_server(1, "10.1.0.1:80"), -EADDRNOTAVAIL);
+    ck_assert_int_eq(remove_server(1, "app.internal:82"), -ENOENT);
+    ck_assert_int_eq(remove_server(1, "app.internal:81"), 0);
+    ck_assert_int_eq(remove_server(1, "app.internal:80"), 0);
+    for (unsigned i = 0; i < WORKERS; i++)
+        ck_assert_ptr_null(find(i, "10.1.0.1:80"));
+    pass_time(LIMIT_UPSTREAM_FOLLOW_MS);
+    ck_assert_uint_eq(holders_of("10.1.0.1:80"), 0);
+    close_all();
+}
+END_TEST
+
+/* A name counts as a server that is not a backup, and may be the last one. */
+START_TEST(a_name_may_be_the_last_server)
+{
+    open_all();
+    resolve("app.internal", 1);
+    ck_assert_int_eq(add_server(0, "app.internal", false), 0);
+    ck_assert_int_eq(remove_server(0, "10.0.0.1:80"), 0);
+    ck_assert_int_eq(remove_server(1, "10.0.0.2:80"), 0);
+    ck_assert_int_eq(remove_server(1, "app.internal:80"), -EBUSY);
+    close_pool(1);
+    open_pool(1, 1);
+    ck_assert_ptr_nonnull(find(1, "10.1.0.1:80"));
+    ck_assert_int_eq(add_server(1, "10.0.0.1", false), 0);
+    ck_assert_int_eq(remove_server(0, "app.internal:80"), 0);
+    ck_assert_ptr_null(find(1, "10.1.0.1:80"));
     close_all();
 }
 END_TEST
@@ -415,6 +486,7 @@ int main(void)
         all_workers_use_an_added_server, an_added_server_starts_slowly, a_server_is_added_down, idle_workers_follow,
         a_removed_server_of_the_configuration_can_be_added_again, a_running_request_is_completed,
         invalid_changes_are_refused, a_full_table_refuses_further_servers, a_replaced_worker_follows,
+        a_name_is_added_with_its_addresses, a_name_may_be_the_last_server,
         a_new_configuration_begins_again, a_forged_configuration_is_replaced,
         the_newer_configuration_of_retired_workers_is_kept, rows_of_a_compromised_worker_are_not_applied,
     };

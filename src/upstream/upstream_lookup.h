@@ -1,0 +1,27 @@
+/*
+ * Resolves the name of a server that is about to be added at run time.
+ */
+#ifndef UPSTREAM_UPSTREAM_LOOKUP_H
+#define UPSTREAM_UPSTREAM_LOOKUP_H
+
+#include "upstream/upstream_pool.h"
+
+/* Embedded in its owner. */
+struct upstream_lookup {
+    struct upstream_group *group;
+    struct upstream_server server;
+    struct resolver_query *query;   /* NULL: none is in progress */
+    /* Called once, from the loop. `reason` NULL: the name has addresses, which all workers know now. */
+    void (*done)(struct upstream_lookup *lookup, const char *reason);
+};
+
+/*
+ * Starts the query, with the resolver of the group. The caller has set `done`; the text of the server lasts as long as the
+ * lookup. 0 or -ENOMEM; then `done` is not called.
+ */
+MUST_CHECK int upstream_lookup_start(struct upstream_lookup *lookup, struct upstream_group *group,
+                                     const struct upstream_server *server);
+/* `done` is not called any more. No effect after it was. */
+void upstream_lookup_cancel(struct upstream_lookup *lookup);
+
+#endif
