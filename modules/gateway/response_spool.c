@@ -9,13 +9,14 @@
 
 #include <errno.h>
 
-/* True if there is a body and the upstream does not disable buffering. Upgraded connections are not buffered. */
+/* True if there is a body and the upstream does not disable buffering. Never for upgraded connections and gRPC. */
 bool gateway_uses_spool(const struct gateway_request *p)
 {
     bool ignored = p->conf->cache.ignore & IGNORE_X_ACCEL_BUFFERING;
     struct str value = ignored ? STR("") : headers_value(&p->reply.headers, STR("X-Accel-Buffering"));
 
-    if (p->kind == RESPONSE_UPGRADED || p->kind == RESPONSE_TUNNEL || p->reply.bodiless)
+    if (p->kind == RESPONSE_UPGRADED || p->kind == RESPONSE_TUNNEL || p->reply.bodiless ||
+        p->conf->buffering.count == 0)
         return false;
     if (str_equal_nocase(value, STR("yes")))
         return true;

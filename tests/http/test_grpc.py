@@ -32,6 +32,12 @@ def many(stream, event):
         stream.send(b''.join(message(str(i).encode()) for i in range(100)), trailers=DONE)
 
 
+def buffered(stream, event):
+    if event == 'end':
+        stream.respond(200, [*HEAD, ('x-accel-buffering', 'yes')], end=False)
+        stream.send(message(b'buffered'), trailers=DONE)
+
+
 def bidirectional(stream, event):
     """Returns each message as it arrives."""
     if event == 'head':
@@ -59,7 +65,7 @@ def resets(code):
     return lambda stream, event: stream.reset(code) if event == 'end' else None
 
 
-SCRIPTS = {'/cancelled': resets(http2.CANCEL), '/calm': resets(http2.ENHANCE_YOUR_CALM), '/fault': resets(http2.INTERNAL_ERROR), '/echo/Unary': unary, '/echo/Many': many, '/echo/Both': bidirectional, '/echo/Fails': fails, '/echo/Breaks': breaks,
+SCRIPTS = {'/cancelled': resets(http2.CANCEL), '/calm': resets(http2.ENHANCE_YOUR_CALM), '/fault': resets(http2.INTERNAL_ERROR), '/echo/Unary': unary, '/echo/Many': many, '/echo/Buffered': buffered, '/echo/Both': bidirectional, '/echo/Fails': fails, '/echo/Breaks': breaks,
            '/echo/Never': lambda stream, event: None}
 
 
@@ -100,6 +106,12 @@ def client(serve, upstream):
 def status(response):
     """The gRPC status: of the trailers, or of a response without a body."""
     return dict(response.trailers or response.headers.items())['grpc-status']
+
+
+def test_buffering_field_of_a_server_has_no_effect(client):
+    """gRPC has no buffers for responses: the worker must not look for room in them."""
+    response = client.fetch('/echo/Buffered', method='POST', headers=CALL, body=message(b'x'))
+    assert (response.status, bytes(response.body), response.trailers) == (200, message(b'buffered'), DONE)
 
 
 def test_unary_call_returns_message_and_trailers(client, upstream):
