@@ -52,7 +52,12 @@ void subrequest_release(struct subrequest *sub)
     request_release(sub->request);
     sub->x.session = NULL;
     exchange_release(&sub->x);
-    exchange_release(parent);
+    while (parent) {
+        struct exchange *next = request_state_of(parent)->parent;
+
+        exchange_release(parent);
+        parent = next;
+    }
 }
 
 static void abort_subrequest(struct subrequest *sub)

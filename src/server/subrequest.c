@@ -260,7 +260,8 @@ int exchange_subrequest(struct exchange *x, struct str uri, exchange_subrequest_
     request->child_count++;
     if (sub->detached)
         request->worker->detached++;
-    exchange_hold(x);
+    for (struct exchange *ancestor = x; ancestor; ancestor = request_state_of(ancestor)->parent)
+        exchange_hold(ancestor); /* x may end before this subrequest, and with it its hold of its own parent */
     list_push(&request->children, &sub->link);
     sub->request->next_module = request->next_module - 1;
     exchange_resume(&sub->x, uri.data ? OUTCOME_INTERNAL_REDIRECT : OUTCOME_DECLINED);
