@@ -323,7 +323,7 @@ const char *options_usage(void)
            "                                  a generated certificate. --port N (8443), --spa, --acme NAME,\n"
            "                                  --autoindex, --cert FILE [--key FILE], --open-to-network\n"
            "  sluice doctor [--json] [-c F]   report whether kernel TLS works; -c: and certificates by ACME\n"
-           "  sluice doctor --report [FILE]   for bug reports, benchmark: --seconds N (to N + 60), --no-benchmark\n"
+           "  sluice doctor --report [FILE]   for bug reports, with a benchmark (--seconds N, --no-benchmark)\n"
            "\n"
            "Run it\n"
            "  -c FILE        configuration (default: " SLUICE_CONF ";\n"

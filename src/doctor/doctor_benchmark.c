@@ -62,8 +62,7 @@ static int measure(struct benchmark_run *run, enum benchmark_size size, enum ben
     const struct load load = {.port = run->server.ports[path],
                               .tls = path != BENCHMARK_PLAIN,
                               .length = benchmark_lengths[size],
-                              .connections = size == BENCHMARK_LARGE ? LARGE_CONNECTIONS : LOAD_CONNECTIONS,
-                              .last_us = run->end_us + LIMIT_BENCHMARK_RESPONSE_MS * 1000ull};
+                              .connections = size == BENCHMARK_LARGE ? LARGE_CONNECTIONS : LOAD_CONNECTIONS};
     struct benchmark *benchmark = run->benchmark;
     unsigned *count = &benchmark->counts[size][path];
     struct load_counts ignored = {0};
