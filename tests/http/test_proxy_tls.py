@@ -145,7 +145,7 @@ def test_invalid_record_ends_the_response(client, proxy, open_until_the_end):
     client.send('GET /broken-record/body HTTP/1.1\r\nHost: localhost\r\n\r\n')
     with pytest.raises(EOFError):
         client.read_exactly(1000)
-    assert len(tls_errors(proxy.server)) == 1
+    assert 1 <= len(tls_errors(proxy.server)) <= 2      # two if the record arrived with the head, on a connection that was reused
     assert 'TLS failed (71: Protocol error) while reading' in proxy.server.errors()
 
 
