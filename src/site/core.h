@@ -127,6 +127,11 @@ struct core_ssl {
 directive_row core_ssl_read_commands;
 directive_row core_ssl_read_cache;
 directive_row core_ssl_read_dh;
+/*
+ * core_ssl_check.c: checks the values of a server after merging, because http and server may each set a part; and the block
+ * `acme` of each scope. 0 or -EINVAL (reported).
+ */
+MUST_CHECK int core_ssl_check(void *conf, struct conf_reader *reader, const struct conf_node *at);
 /* Returns command number `index` of all rows; NULL: no more. */
 const struct core_ssl_command *core_ssl_command_at(const struct core_ssl *ssl, size_t index);
 
