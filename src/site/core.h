@@ -121,9 +121,13 @@ struct core_ssl {
 };
 
 /*
- * Reads `ssl_conf_command` into a struct core_ssl_commands, `ssl_session_cache` into a struct core_ssl_cache,
- * `ssl_dhparam` into a struct core_file.
+ * core_ssl_read.c: reads a path into a struct core_file; `ssl_certificate` and `ssl_dhparam` into one, too, with a keyword in
+ * place of the path; `ssl_certificate_cache` into a struct core_ssl_files, `ssl_conf_command` into a struct
+ * core_ssl_commands, `ssl_session_cache` into a struct core_ssl_cache.
  */
+directive_row core_ssl_read_file;
+directive_row core_ssl_read_certificate;
+directive_row core_ssl_read_certificate_cache;
 directive_row core_ssl_read_commands;
 directive_row core_ssl_read_cache;
 directive_row core_ssl_read_dh;

@@ -4,85 +4,9 @@
 #include "base/limits.h"
 #include "site/core.h"
 
-#include <errno.h>
 #include <stddef.h>
 
 #define AT(field) offsetof(struct core_ssl, field)
-
-static int read_certificate(struct conf_reader *reader, const struct conf_node *node, void *out)
-{
-    struct core_file *file = out;
-    struct str text;
-    int error = conf_read_text(reader, node, &text);
-
-    if (error < 0)
-        return error;
-    file->mark = node->mark;
-    if (str_equal(text, STR("self-signed")) || str_equal(text, STR("acme"))) {
-        file->path = text;
-        return 0;
-    }
-    return conf_read_path(reader, node, &file->path);
-}
-
-static int read_core_file(struct conf_reader *reader, const struct conf_node *node, void *out)
-{
-    struct core_file *file = out;
-
-    file->mark = node->mark;
-    return conf_read_path(reader, node, &file->path);
-}
-
-static int read_files_option(struct conf_reader *reader, const struct conf_node *at, struct str name,
-                             const struct conf_node *value, struct core_ssl_files *out)
-{
-    uint64_t unused;
-
-    if (str_equal(name, STR("valid"))) {
-        int error = conf_read_duration(reader, value, &out->valid_ms);
-
-        if (error < 0 || out->valid_ms >= LIMIT_FILES_CHECK_MS)
-            return error;
-        conf_error(reader->errors, value->mark, STR("write: ssl_certificate_cache: valid=10s, or off"),
-                   "files are checked at most every %d ms", LIMIT_FILES_CHECK_MS);
-        return -EINVAL;
-    }
-    if (str_equal(name, STR("max")))
-        return conf_read_number(reader, value, 0, UINT64_MAX, &unused);
-    if (str_equal(name, STR("inactive")))
-        return conf_read_duration(reader, value, &unused);
-    conf_error(reader->errors, at->mark, STR("write: ssl_certificate_cache: valid=10s, or off"),
-               "ssl_certificate_cache has no option \"" STR_FMT "\"", STR_ARG(name));
-    return -EINVAL;
-}
-
-/* Reads off, "valid=10s" or a map of the same. */
-static int read_files(struct conf_reader *reader, const struct conf_node *node, void *out)
-{
-    struct conf_words words;
-    bool on = true;
-    int error = 0;
-
-    for (size_t i = 0; node->kind == CONF_MAP && i < node->count && error == 0; i++)
-        error = read_files_option(reader, node->pairs[i].key, node->pairs[i].key->text, node->pairs[i].value, out);
-    if (node->kind == CONF_MAP || error < 0)
-        return error;
-    error = conf_read_words(reader, node, &words);
-    if (error == 0 && words.count == 1 && str_find(words.items[0], '=') < 0) {
-        error = conf_read_switch(reader, node, &on);
-        if (error == 0 && on)
-            ((struct core_ssl_files *)out)->valid_ms = 10000;
-        return error;
-    }
-    for (size_t i = 0; error == 0 && i < words.count; i++) {
-        struct str value = words.items[i];
-        struct str name = str_cut(&value, '=');
-        struct conf_node word = core_word_node(node, value);
-
-        error = read_files_option(reader, node, name, &word, out);
-    }
-    return error;
-}
 
 static const char *const protocols[] = {"TLSv1.2", "TLSv1.3", NULL};
 static const char *const verify[] = {"off", "on", "optional", "optional_no_ca", NULL};
@@ -94,7 +18,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_REPEAT,
      .offset = AT(certificates),
      .row_size = sizeof(struct core_file),
-     .row = read_certificate,
+     .row = core_ssl_read_certificate,
      .syntax = "file | self-signed | acme",
      .example = "ssl_certificate: [ecdsa.pem, rsa.pem]",
      .help =
@@ -105,7 +29,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_REPEAT,
      .offset = AT(keys),
      .row_size = sizeof(struct core_file),
-     .row = read_core_file,
+     .row = core_ssl_read_file,
      .syntax = "file",
      .example = "ssl_certificate_key: [ecdsa.key, rsa.key]",
      .help = "The private keys as PEM, in the order of ssl_certificate; default: in the certificate files."},
@@ -129,7 +53,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_CUSTOM,
      .offset = AT(passwords),
      .row_size = sizeof(struct core_file),
-     .row = read_core_file,
+     .row = core_ssl_read_file,
      .syntax = "file",
      .example = "ssl_password_file: keys.pass",
      .help = "A file with the pass phrases of encrypted keys, one per line; the server tries each. It is read at "
@@ -147,7 +71,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_CUSTOM,
      .offset = AT(files),
      .row_size = sizeof(struct core_ssl_files),
-     .row = read_files,
+     .row = core_ssl_read_certificate_cache,
      .default_value = "valid=10s",
      .schema =
          "{\"oneOf\": [{\"type\": \"boolean\"}, {\"type\": \"string\"}, {\"type\": \"object\", "
@@ -262,7 +186,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_REPEAT,
      .offset = AT(ticket_keys),
      .row_size = sizeof(struct core_file),
-     .row = read_core_file,
+     .row = core_ssl_read_file,
      .syntax = "file",
      .example = "ssl_session_ticket_key: [new.key, old.key]",
      .help = "Files of 80 bytes (or 48), for several machines with the same tickets: the first one encrypts "
@@ -294,7 +218,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_CUSTOM,
      .offset = AT(client_certificate),
      .row_size = sizeof(struct core_file),
-     .row = read_core_file,
+     .row = core_ssl_read_file,
      .syntax = "file",
      .example = "ssl_client_certificate: clients-ca.pem",
      .help = "A PEM file of certificate authorities that are trusted for client certificates; their names are sent "
@@ -304,7 +228,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_CUSTOM,
      .offset = AT(trusted_certificate),
      .row_size = sizeof(struct core_file),
-     .row = read_core_file,
+     .row = core_ssl_read_file,
      .syntax = "file",
      .example = "ssl_trusted_certificate: clients-ca.pem",
      .help = "A PEM file of certificate authorities that are trusted for client certificates; their names are not "
@@ -323,7 +247,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_CUSTOM,
      .offset = AT(crl),
      .row_size = sizeof(struct core_file),
-     .row = read_core_file,
+     .row = core_ssl_read_file,
      .syntax = "file",
      .example = "ssl_crl: revoked.pem",
      .help =

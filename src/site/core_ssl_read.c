@@ -1,5 +1,5 @@
 /*
- * Readers for the syntax of some directives of TLS.
+ * Readers of TLS directives whose values are not of a plain type: files, caches, commands.
  */
 #include "site/core.h"
 
@@ -9,9 +9,85 @@
 
 #define COMMAND_HINT STR("write: ssl_conf_command: Options PrioritizeChaCha")
 #define CACHE_HINT   STR("write: ssl_session_cache: shared:SSL:10m, or off")
+#define FILES_HINT   STR("write: ssl_certificate_cache: valid=10s, or off")
 
 /* Number of sessions of `builtin`, and estimated bytes per session. */
 enum { BUILTIN_SESSIONS = 20480, BUILTIN_SESSION = 512 };
+
+int core_ssl_read_certificate(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct core_file *file = out;
+    struct str text;
+    int error = conf_read_text(reader, node, &text);
+
+    if (error < 0)
+        return error;
+    file->mark = node->mark;
+    if (str_equal(text, STR("self-signed")) || str_equal(text, STR("acme"))) {
+        file->path = text;
+        return 0;
+    }
+    return conf_read_path(reader, node, &file->path);
+}
+
+int core_ssl_read_file(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct core_file *file = out;
+
+    file->mark = node->mark;
+    return conf_read_path(reader, node, &file->path);
+}
+
+static int read_files_option(struct conf_reader *reader, const struct conf_node *at, struct str name,
+                             const struct conf_node *value, struct core_ssl_files *out)
+{
+    uint64_t unused;
+
+    if (str_equal(name, STR("valid"))) {
+        int error = conf_read_duration(reader, value, &out->valid_ms);
+
+        if (error < 0 || out->valid_ms >= LIMIT_FILES_CHECK_MS)
+            return error;
+        conf_error(reader->errors, value->mark, FILES_HINT, "files are checked at most every %d ms",
+                   LIMIT_FILES_CHECK_MS);
+        return -EINVAL;
+    }
+    if (str_equal(name, STR("max")))
+        return conf_read_number(reader, value, 0, UINT64_MAX, &unused);
+    if (str_equal(name, STR("inactive")))
+        return conf_read_duration(reader, value, &unused);
+    conf_error(reader->errors, at->mark, FILES_HINT, "ssl_certificate_cache has no option \"" STR_FMT "\"",
+               STR_ARG(name));
+    return -EINVAL;
+}
+
+/* Reads off, "valid=10s" or a map of the same. */
+int core_ssl_read_certificate_cache(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    struct conf_words words;
+    bool on = true;
+    int error = 0;
+
+    for (size_t i = 0; node->kind == CONF_MAP && i < node->count && error == 0; i++)
+        error = read_files_option(reader, node->pairs[i].key, node->pairs[i].key->text, node->pairs[i].value, out);
+    if (node->kind == CONF_MAP || error < 0)
+        return error;
+    error = conf_read_words(reader, node, &words);
+    if (error == 0 && words.count == 1 && str_find(words.items[0], '=') < 0) {
+        error = conf_read_switch(reader, node, &on);
+        if (error == 0 && on)
+            ((struct core_ssl_files *)out)->valid_ms = 10000;
+        return error;
+    }
+    for (size_t i = 0; error == 0 && i < words.count; i++) {
+        struct str value = words.items[i];
+        struct str name = str_cut(&value, '=');
+        struct conf_node word = core_word_node(node, value);
+
+        error = read_files_option(reader, node, name, &word, out);
+    }
+    return error;
+}
 
 static int read_command_map(struct conf_reader *reader, const struct conf_node *node, struct core_ssl_commands *out)
 {
