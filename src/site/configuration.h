@@ -98,7 +98,7 @@ struct core_site {
     struct str default_type;        /* empty: not set */
     struct str charset;             /* "off" or a name; data NULL: not set, then utf-8, only for the types of `mime` */
     struct mime mime;               /* built from the three above, with charset; shared by scopes with equal settings */
-    struct {
+    struct core_symlinks {
         int policy;                 /* enum symlinks */
         const struct template *from; /* symbolic links in this prefix of a file's path are not checked; NULL: all are */
     } disable_symlinks;

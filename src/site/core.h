@@ -65,6 +65,14 @@ MUST_CHECK int core_status_zone_check(struct status_zone_setting *setting, struc
 /* Returns the address of a server without `listen`: nginx's *:80, or *:8000 without root privileges. */
 struct str core_default_address(void);
 
+/*
+ * core_site_read.c: read a path, or a template that begins with a variable, into a const struct template *; "4 8k" into two
+ * adjacent uint64_t, count and size; `disable_symlinks` into a struct core_symlinks.
+ */
+directive_row core_site_read_root;
+directive_row core_site_read_buffers;
+directive_row core_site_read_symlinks;
+
 /* Settings of HTTP/2 in one scope. */
 struct core_http2 {
     bool enabled;

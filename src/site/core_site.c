@@ -10,107 +10,9 @@
 
 #define AT(field) offsetof(struct core_site, field)
 
-/* Reads "4 8k" into two adjacent numbers: count and size. */
-static int read_buffers(struct conf_reader *reader, const struct conf_node *node, void *out)
-{
-    uint64_t *numbers = out;
-    uint64_t count = 0;
-    uint64_t size = 0;
-    struct conf_words words;
-    int error = conf_read_words(reader, node, &words);
-
-    if (error < 0)
-        return error;
-    if (words.count != 2) {
-        conf_error(reader->errors, node->mark, STR("write a number and a size, as in: 4 8k"),
-                   "two words are required, found %zu", words.count);
-        return -EINVAL;
-    }
-    struct conf_node first = core_word_node(node, words.items[0]);
-    struct conf_node second = core_word_node(node, words.items[1]);
-
-    error = conf_read_number(reader, &first, 1, 1024, &count);
-    if (error == 0)
-        error = conf_read_size(reader, &second, &size);
-    if (error < 0)
-        return error;
-    if (size < 1024 || size > LIMIT_REQUEST_HEAD) {
-        conf_error(reader->errors, node->mark, STR("write a number and a size, as in: 4 8k"),
-                   "a buffer has from 1k to %llu bytes", LIMIT_REQUEST_HEAD);
-        return -EINVAL;
-    }
-    numbers[0] = count;
-    numbers[1] = size;
-    return 0;
-}
-
-/* Escapes the dollar signs of the directory prepended to a relative path, because the result is read as a template. */
-static struct str escape_directory(struct arena *arena, struct str path, size_t directory)
-{
-    char *text = arena_alloc(arena, path.length + directory + 1);
-    size_t length = 0;
-
-    if (!text)
-        return (struct str){NULL, 0};
-    for (size_t i = 0; i < path.length; i++) {
-        text[length++] = path.data[i];
-        if (i < directory && path.data[i] == '$')
-            text[length++] = '$';
-    }
-    text[length] = '\0'; /* every text of the configuration is terminated */
-    return str_of(text, length);
-}
-
-/* Reads a path, or a template that begins with a variable. */
-static int read_root(struct conf_reader *reader, const struct conf_node *node, void *out)
-{
-    struct str path;
-    int error = conf_read_text(reader, node, &path);
-
-    if (error < 0)
-        return error;
-    if (!str_starts(path, STR("$"))) {
-        size_t written = path.length;
-
-        error = conf_read_path(reader, node, &path);
-        if (error < 0)
-            return error;
-        path = escape_directory(reader->arena, path, path.length - written);
-        if (!path.data)
-            return -ENOMEM;
-    }
-    return conf_read_template_word(reader, node, path, out);
-}
-
 static const char *const satisfying[] = {"all", "any", NULL};
 static const char *const error_formats[] = {"auto", "html", "json", "text", NULL};
 static const char *const lingering[] = {"off", "on", "always", NULL};
-static const char *const symlinks[] = {"beneath", "off", "if_not_owner", "on", NULL};
-
-/* Reads one of `symlinks`; those that check the whole path may be followed by from=. */
-static int read_symlinks(struct conf_reader *reader, const struct conf_node *node, void *out)
-{
-    struct {
-        int policy;
-        const struct template *from;
-    } *into = out;
-    struct conf_words words;
-    struct conf_node word;
-    int error = conf_read_words(reader, node, &words);
-
-    if (error < 0)
-        return error;
-    word = core_word_node(node, words.count ? words.items[0] : STR(""));
-    error = conf_read_choice(reader, &word, symlinks, &into->policy);
-    if (error < 0 || words.count < 2)
-        return error;
-    if (words.count == 2 && str_starts(words.items[1], STR("from=")) &&
-        (into->policy == SYMLINKS_NONE || into->policy == SYMLINKS_OWNER))
-        return conf_read_template_word(reader, node, str_skip(words.items[1], 5), &into->from);
-    conf_error(reader->errors, node->mark, STR("write: disable_symlinks: on from=$document_root"),
-               "only on and if_not_owner take from=");
-    return -EINVAL;
-}
 
 static const struct directive directives[] = {
     {.name = "root",
@@ -118,7 +20,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_CUSTOM,
      .offset = AT(root),
      .row_size = sizeof(const struct template *),
-     .row = read_root,
+     .row = core_site_read_root,
      .syntax = "path",
      .example = "root: www",
      .help = "The directory from which files are served: the path of the request is appended to it."},
@@ -127,7 +29,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_CUSTOM,
      .offset = AT(alias.path),
      .row_size = sizeof(const struct template *),
-     .row = read_root,
+     .row = core_site_read_root,
      .syntax = "path",
      .example = "alias: /srv/pictures/",
      .help = "The directory (or, for one path, the file) that replaces the prefix of the location: the rest of the "
@@ -163,8 +65,8 @@ static const struct directive directives[] = {
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CUSTOM,
      .offset = AT(disable_symlinks),
-     .row_size = sizeof(((struct core_site *)0)->disable_symlinks),
-     .row = read_symlinks,
+     .row_size = sizeof(struct core_symlinks),
+     .row = core_site_read_symlinks,
      .default_value = "beneath",
      .syntax = "off | on | if_not_owner | beneath [from=path]",
      .example = "disable_symlinks: if_not_owner from=$document_root",
@@ -289,7 +191,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_CUSTOM,
      .offset = AT(large_header_count),
      .row_size = 2 * sizeof(uint64_t),
-     .row = read_buffers,
+     .row = core_site_read_buffers,
      .default_value = "4 8k",
      .syntax = "number size",
      .example = "large_client_header_buffers: 4 16k",
@@ -362,7 +264,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_CUSTOM,
      .offset = AT(output_buffer_count),
      .row_size = 2 * sizeof(uint64_t),
-     .row = read_buffers,
+     .row = core_site_read_buffers,
      .default_value = "1 64k",
      .syntax = "number size",
      .example = "output_buffers: 1 128k",
