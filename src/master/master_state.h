@@ -1,6 +1,7 @@
 /*
- * State shared by the files of the master: master.c (start, signals, end), generation.c (a configuration with its
- * resources), children.c (its workers: fork, restart) and child_messages.c (messages to them). Private to src/master.
+ * State shared by the files of the master: master.c (start, main loop, end), master_signals.c, master_reload.c (from one
+ * generation to the next), generation.c (a configuration with its resources), children.c (its workers: fork, restart) and
+ * child_messages.c (messages to them). Private to src/master.
  */
 #ifndef MASTER_MASTER_STATE_H
 #define MASTER_MASTER_STATE_H
@@ -140,6 +141,23 @@ int generation_open_log(const struct master *master, struct str path, const stru
 struct str generation_error_log(const struct master *master, const struct generation *generation);
 /* NULL: it is not a syslog receiver. */
 const struct syslog *generation_error_syslog(const struct master *master, const struct generation *generation);
+
+/*
+ * master_reload.c: HUP. Validates the new configuration and starts its workers; the present ones stay until generation_switch.
+ * Logs the outcome.
+ */
+void master_reload(struct master *master);
+/* Every worker of the starting generation accepts connections: it becomes the current one, and the previous one is retired. */
+void generation_switch(struct master *master);
+/* Sends CHANNEL_STOP, CHANNEL_QUIT or CHANNEL_RETIRE to the workers of a generation, and sets its deadline. */
+void generation_shutdown(struct master *master, struct generation *generation, enum channel_kind how);
+/* Its workers have exited: frees it. One that was starting has failed: the current one stays in use, if there is one. */
+void generation_ended(struct master *master, struct generation *generation);
+
+/* master_signals.c: blocks the signals of the master and opens their descriptor. 0 or -errno. */
+MUST_CHECK int master_signals_open(struct master *master);
+/* Handles the signals that have arrived. */
+void master_signals_read(struct master *master);
 
 /* master_syslog.c: connects the error log, or one access log, to its syslog receiver; logs changes of the result. */
 void master_syslog_connect(struct master *master);
