@@ -31,20 +31,20 @@ static int check_body(int fd, const struct cache_mark *mark)
 
 static int read_text(struct cache_opened *opened, const struct cache_mark *mark, uint64_t size, size_t content_max)
 {
-    size_t noted = (size_t)mark->key_length + mark->head_length;
+    size_t text = (size_t)mark->key_length + mark->head_length;
     size_t content = mark->body_length <= content_max ? (size_t)mark->body_length : 0;
-    int error = buffer_reserve(&opened->text, noted + content + 1);
+    int error = buffer_reserve(&opened->text, text + content + 1);
 
     if (error == 0)
-        error = cache_read_exactly(opened->fd, opened->text.data, noted, u64_sub_sat(size, sizeof(*mark) + noted));
+        error = cache_read_exactly(opened->fd, opened->text.data, text, u64_sub_sat(size, sizeof(*mark) + text));
     if (error == 0 && content > 0)
-        error = cache_read_exactly(opened->fd, opened->text.data + noted, content, 0);
+        error = cache_read_exactly(opened->fd, opened->text.data + text, content, 0);
     if (error < 0)
         return error;
     opened->key = str_of(opened->text.data, mark->key_length);
     opened->head = str_of(opened->text.data + mark->key_length, mark->head_length);
     if (mark->body_length <= content_max)
-        opened->content = str_of(opened->text.data + noted, content);
+        opened->content = str_of(opened->text.data + text, content);
     return cache_mark_sum(mark, opened->key, opened->head) == mark->sum ? 0 : -EBADMSG;
 }
 
@@ -73,8 +73,7 @@ static int read_opened(struct cache_opened *opened, const struct cache_id *id, u
 }
 
 int cache_file_open(const struct cache_directory *directory, const struct cache_id *id, uint64_t size,
-                    size_t content_max,
-                    struct cache_opened *out)
+                    size_t content_max, struct cache_opened *out)
 {
     struct cache_opened opened = {.fd = -1};
     char name[CACHE_NAME];

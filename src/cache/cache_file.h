@@ -44,7 +44,7 @@ struct cache_writer {
 };
 
 /*
- * Creates the file and missing directories. If the loader deleted the file before it was locked, creates it again.
+ * Creates the file and missing directories. If the cache manager deleted the file before it was locked, creates it again.
  * Returns 0 or -errno; -ESTALE: too many attempts.
  */
 MUST_CHECK int cache_file_create(struct cache_writer *writer);
@@ -54,7 +54,7 @@ MUST_CHECK int cache_file_write(struct cache_writer *writer, struct str bytes);
 MUST_CHECK int cache_file_copy(struct cache_writer *writer, int from, uint64_t at, uint64_t length);
 /* Writes key, head and mark, and renames the file to its name. Returns 0 with the file's size, or -errno. */
 MUST_CHECK int cache_file_complete(struct cache_writer *writer, struct str key, struct str head, uint64_t *out_size);
-/* As cache_file_complete, under the hash of another key than at creation, which making->id then has. */
+/* As cache_file_complete, under the hash of another key than at creation, which writer->id then has. */
 MUST_CHECK int cache_file_complete_as(struct cache_writer *writer, const struct cache_hash *hash, struct str key,
                                       struct str head,
                                       uint64_t *out_size);

@@ -26,30 +26,42 @@ int cache_open_beneath(int directory, const char *name, int flags, mode_t mode)
     return fd < 0 ? -errno : fd;
 }
 
+/* Parses 32 hexadecimal digits with dashes between them. */
+static void parse_boot_id(const char *text, unsigned char into[16])
+{
+    size_t digits = 0;
+
+    for (const char *c = text; *c && digits < 32; c++) {
+        int digit = str_hex_digit(*c);
+
+        if (digit >= 0 && digits % 2 == 0)
+            into[digits++ / 2] = (unsigned char)(digit << 4);
+        else if (digit >= 0)
+            into[digits++ / 2] |= (unsigned char)digit;
+    }
+}
+
+static void read_boot_id(unsigned char into[16])
+{
+    char text[40] = "";
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    if (read(fd, text, sizeof(text) - 1) > 0)
+        parse_boot_id(text, into);
+    close(fd);
+}
+
 void cache_boot_id(unsigned char into[16])
 {
     static unsigned char known[16];
     static bool read_once; /* several threads may write it at once, with the same result */
-    char text[40] = "";
-    size_t digits = 0;
-    int fd = -1;
 
     if (!__atomic_load_n(&read_once, __ATOMIC_ACQUIRE)) {
         unsigned char boot[16] = {0};
 
-        fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-        if (fd >= 0 && read(fd, text, sizeof(text) - 1) > 0) {
-            for (const char *c = text; *c && digits < 32; c++) {
-                int digit = str_hex_digit(*c);
-
-                if (digit >= 0 && digits % 2 == 0)
-                    boot[digits++ / 2] = (unsigned char)(digit << 4);
-                else if (digit >= 0)
-                    boot[digits++ / 2] |= (unsigned char)digit;
-            }
-        }
-        if (fd >= 0)
-            close(fd);
+        read_boot_id(boot);
         memcpy(known, boot, sizeof(known));
         __atomic_store_n(&read_once, true, __ATOMIC_RELEASE);
     }
