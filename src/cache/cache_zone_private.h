@@ -1,6 +1,6 @@
 /*
- * State shared by the files of the index: cache_zone.c (hashes and files), cache_zone_fill_lock.c (fill locks,
- * leadership) and cache_zone_purge.c (purge by prefix). Private to these files.
+ * State shared by the files of the index: cache_zone_nodes.c (the structure), cache_zone.c (entries and
+ * their files), cache_zone_fill_lock.c (fill locks, leadership) and cache_zone_purge.c (purge by prefix). Private to them.
  */
 #ifndef CACHE_CACHE_ZONE_PRIVATE_H
 #define CACHE_CACHE_ZONE_PRIVATE_H
@@ -8,7 +8,8 @@
 #include "base/shared_zone.h"
 #include "cache/cache_zone.h"
 
-#define NO_NODE 0u                   /* node numbers start at 1 */
+#define NO_NODE 0u                  /* node numbers start at 1 */
+#define CACHE_EVICT_SCAN 1024       /* nodes examined under one lock */
 
 /*
  * A compromised process can write anything at any time. Numbers of nodes are volatile: a number is read once for its
@@ -19,7 +20,7 @@ struct node {
     uint64_t sequence;              /* sequence and size are read without the lock */
     uint64_t size;
     uint64_t purged;                /* sequence number at the last purge; 0: never */
-    uint64_t fill_lock;                 /* holder of the fill lock; 0: none */
+    uint64_t fill_lock;             /* holder of the fill lock; 0: none */
     uint64_t fill_lock_ms;
     volatile uint32_t next;         /* in its chain, or in the free list */
     volatile uint32_t newer, older;
@@ -66,6 +67,7 @@ static inline bool cache_node_fill_locked(const struct node *node, uint64_t now_
     return node->fill_lock != 0 && node->fill_lock_ms > now_ms;
 }
 
+/* Locks the index; first repairs what a process left that died in between, or empties an index that contradicts itself. */
 void cache_zone_lock(struct cache_zone *zone);
 void cache_zone_unlock(struct cache_zone *zone);
 /* Returns the node number of a hash, or NO_NODE. Needs the lock. */
@@ -79,5 +81,10 @@ uint32_t cache_zone_insert(struct cache_zone *zone, const struct cache_hash *has
 bool cache_zone_is_newer(struct cache_zone *zone, uint64_t sequence, uint64_t than);
 /* Removes the file of a node, which stays: the file becomes a victim. Needs the lock. */
 void cache_zone_evict_file(struct cache_zone *zone, struct node *node, struct cache_victims *victims);
+/*
+ * Moves the oldest node, which exists, to the front if it was used since it was moved there last, and not before
+ * `inactive_s`, or if its fill lock is held. Otherwise removes it, and returns true. Needs the lock.
+ */
+bool cache_zone_age_oldest(struct cache_zone *zone, uint32_t inactive_s, uint64_t now_ms, struct cache_victims *victims);
 
 #endif
