@@ -1,6 +1,6 @@
 /*
  * The output lines of formatting: start of a line, trailing comments, and the shift of multi-line constructs.
- * Private to format.c.
+ * Private to format*.c.
  */
 #ifndef CONF_FORMAT_LINES_H
 #define CONF_FORMAT_LINES_H
