@@ -199,11 +199,6 @@ MUST_CHECK int upstream_names_start(struct upstream_group *group);
 void upstream_names_add(struct upstream_group *group, const struct upstream_server *server, uint64_t serial);
 /* Removes such a name from the group; its peers remain. */
 void upstream_name_remove(struct upstream_name *name);
-/* Stores the addresses of a server's name for all workers. */
-void upstream_names_store(const struct upstream_group *group, const struct upstream_server *server,
-                          const struct resolver_answer *answer);
-/* The resolver for the names of the group. NULL when out of memory. */
-struct resolver *upstream_group_resolver(const struct upstream_group *group);
 /*
  * The delay before the next query after `failures` consecutive errors (at least 1): LIMIT_RESOLVE_RETRY_MS, doubled
  * up to LIMIT_RESOLVE_RETRY_MAX_MS, and at most valid_ms unless that is 0.
@@ -212,6 +207,18 @@ uint64_t upstream_resolve_retry_ms(unsigned failures, uint64_t valid_ms);
 /* Stops the timer and all queries; upstream_names_finish frees the names of a group. */
 void upstream_names_stop(struct upstream_pool *pool);
 void upstream_names_finish(struct upstream_group *group);
+
+/* upstream_addresses.c: creates peers for the addresses of the answer that are new, and retires those whose address is gone. */
+void upstream_addresses_apply(struct upstream_name *name, const struct resolver_answer *answer);
+/* Stores the addresses of a server's name for all workers. */
+void upstream_addresses_store(const struct upstream_group *group, const struct upstream_server *server, const struct resolver_answer *answer);
+/* Uses the addresses that earlier workers stored, if any, so that requests need not wait for the first answer. */
+void upstream_addresses_load(struct upstream_name *name);
+
+/* upstream_resolvers.c: `resolver` of the group's block, or the default. */
+const struct resolver_settings *upstream_resolver_settings(const struct upstream_group *group);
+/* The resolver for the names of the group. NULL when out of memory. */
+struct resolver *upstream_group_resolver(const struct upstream_group *group);
 /* Call it after the last group is finished. */
 void upstream_resolvers_finish(struct upstream_pool *pool);
 

@@ -13,7 +13,7 @@ static void name_resolved(void *owner, const struct resolver_answer *answer)
 
     lookup->query = NULL;
     if (answer->count > 0)
-        upstream_names_store(lookup->group, &lookup->server, answer);
+        upstream_addresses_store(lookup->group, &lookup->server, answer);
     lookup->done(lookup, answer->count > 0 ? NULL : answer->reason ? answer->reason : "it has no address");
 }
 

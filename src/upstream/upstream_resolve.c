@@ -3,96 +3,13 @@
  * and the known addresses stay in use.
  */
 #include "upstream/upstream_group.h"
-#include "upstream/upstream_mode.h"
 
 #include "base/limits.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 static void resolve_due(struct upstream_pool *pool);
-
-static bool same_address(const struct listen_address *address, const struct resolver_address *found)
-{
-    return address->length == found->length && memcmp(&address->socket, &found->socket, found->length) == 0;
-}
-
-static bool is_resolved(const struct listen_address *address, const struct resolver_answer *answer)
-{
-    for (size_t i = 0; i < answer->count; i++) {
-        if (same_address(address, &answer->addresses[i]))
-            return true;
-    }
-    return false;
-}
-
-static bool is_peer_of(const struct upstream_peer *peer, const struct upstream_name *name)
-{
-    if (name->added)
-        return !peer->retired && peer->added && peer->added->serial == name->added->serial;
-    return !peer->retired && peer->server == name->server;
-}
-
-static struct upstream_peer *find_peer(const struct upstream_name *name, const struct resolver_address *found)
-{
-    struct list *peers = &name->group->peers;
-
-    for (struct list *link = peers->next; link != peers; link = link->next) {
-        struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
-
-        if (is_peer_of(peer, name) && same_address(&peer->address, found))
-            return peer;
-    }
-    return NULL;
-}
-
-static uint16_t lowest_priority(const struct resolver_answer *answer)
-{
-    uint16_t lowest = UINT16_MAX;
-
-    for (size_t i = 0; i < answer->count; i++) {
-        if (answer->addresses[i].priority < lowest)
-            lowest = answer->addresses[i].priority;
-    }
-    return lowest;
-}
-
-/* Adds the peer of an address. SRV records have weights; those with another than the lowest priority are backups. */
-static void add_resolved_address(struct upstream_name *name, const struct resolver_address *found, uint16_t lowest)
-{
-    struct upstream_peer *peer = find_peer(name, found);
-    struct listen_address address = {.socket = found->socket, .length = found->length};
-    bool has_record = !str_empty(name->server->service);
-    uint64_t weight = !has_record ? name->server->weight : found->weight ? found->weight : 1;
-
-    if (!peer && name->added)
-        peer = upstream_peer_add_changed(name->group, name->server, &address, name->added->serial);
-    else if (!peer)
-        peer = upstream_peer_add(name->group, name->server, &address, weight);
-    if (!peer || !has_record)
-        return; /* out of memory: retried with the next answer */
-    upstream_configure_weight(peer->state, weight);
-    peer->backup = name->server->backup || found->priority > lowest;
-}
-
-/* Creates peers for new addresses and retires those whose address is gone. */
-static void apply_addresses(struct upstream_name *name, const struct resolver_answer *answer)
-{
-    struct list *peers = &name->group->peers;
-    struct list *link = peers->next;
-    uint16_t lowest = lowest_priority(answer);
-
-    for (size_t i = 0; i < answer->count; i++)
-        add_resolved_address(name, &answer->addresses[i], lowest);
-    while (link != peers) {
-        struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
-
-        link = link->next;
-        if (is_peer_of(peer, name) && !is_resolved(&peer->address, answer))
-            upstream_peer_retire(peer);
-    }
-}
 
 static void notify_waiting(struct upstream_group *group)
 {
@@ -120,51 +37,6 @@ static void log_resolve_failure(struct upstream_name *name, const char *reason)
         log_write(log, LOG_NOTICE, "upstream host \"" STR_FMT "\" is resolved again", STR_ARG(name->server->host));
 }
 
-static const struct resolver_settings *settings_of(const struct upstream_group *group)
-{
-    const struct resolver_settings *settings = group->upstream->resolver;
-
-    return settings ? settings : &upstream_resolver_default;
-}
-
-/* The key of a name: all settings that its addresses depend on. Empty: too long to be stored. */
-static struct str shared_key(const struct upstream_group *group, const struct upstream_server *server,
-                             char text[LIMIT_RESOLVED_KEY])
-{
-    const struct resolver_settings *settings = settings_of(group);
-    int length = snprintf(text, LIMIT_RESOLVED_KEY, STR_FMT ":%u " STR_FMT " " STR_FMT "%s%s", STR_ARG(server->host),
-                          server->port, STR_ARG(server->service), STR_ARG(settings->servers),
-                          settings->no_ipv4 ? " ipv4=off" : "", settings->no_ipv6 ? " ipv6=off" : "");
-
-    return length > 0 && length < LIMIT_RESOLVED_KEY ? str_of(text, (size_t)length) : STR("");
-}
-
-void upstream_names_store(const struct upstream_group *group, const struct upstream_server *server,
-                          const struct resolver_answer *answer)
-{
-    struct resolved_names *names = upstream_zone_names(group->pool->zone);
-    char text[LIMIT_RESOLVED_KEY];
-
-    if (names)
-        resolved_names_store(names, shared_key(group, server, text), answer);
-}
-
-/* Uses the addresses that earlier workers stored, so that requests need not wait for the first answer. */
-static void load_shared(struct upstream_name *name)
-{
-    struct resolved_names *names = upstream_zone_names(name->group->pool->zone);
-    struct resolver_address addresses[LIMIT_UPSTREAM_ADDRESSES];
-    struct resolver_answer answer = {.addresses = addresses};
-    char text[LIMIT_RESOLVED_KEY];
-
-    if (names)
-        answer.count = resolved_names_load(names, shared_key(name->group, name->server, text), addresses);
-    if (answer.count == 0)
-        return;
-    apply_addresses(name, &answer);
-    name->resolved = true;
-}
-
 uint64_t upstream_resolve_retry_ms(unsigned failures, uint64_t valid_ms)
 {
     uint64_t delay_ms = LIMIT_RESOLVE_RETRY_MS;
@@ -176,6 +48,11 @@ uint64_t upstream_resolve_retry_ms(unsigned failures, uint64_t valid_ms)
     return valid_ms && valid_ms < delay_ms ? valid_ms : delay_ms;
 }
 
+static uint64_t retry_ms(const struct upstream_name *name)
+{
+    return upstream_resolve_retry_ms(name->failures, upstream_resolver_settings(name->group)->valid_ms);
+}
+
 /* After an error the known addresses stay in use. */
 static void addresses_resolved(void *owner, const struct resolver_answer *answer)
 {
@@ -185,14 +62,12 @@ static void addresses_resolved(void *owner, const struct resolver_answer *answer
     name->query = NULL;
     name->resolved = true;
     if (answer->count > 0) {
-        apply_addresses(name, answer);
-        upstream_names_store(name->group, name->server, answer);
+        upstream_addresses_apply(name, answer);
+        upstream_addresses_store(name->group, name->server, answer);
     }
     log_resolve_failure(name, answer->reason);
     name->failures = answer->count > 0 ? 0 : name->failures + 1;
-    name->again_ms = pool->loop->clock.monotonic_ms +
-                     (name->failures ? upstream_resolve_retry_ms(name->failures, settings_of(name->group)->valid_ms)
-                                     : answer->valid_ms);
+    name->again_ms = pool->loop->clock.monotonic_ms + (name->failures ? retry_ms(name) : answer->valid_ms);
     list_push(&pool->names_due, &name->due);
     notify_waiting(name->group);
     resolve_due(pool);
@@ -214,34 +89,6 @@ static void set_names_due(struct upstream_pool *pool)
     pool->next_name.done = names_due;
     if (!pool->stopping)
         loop_timer_move(pool->loop, &pool->next_name, pool->loop->clock.monotonic_ms);
-}
-
-/* One resolver per distinct settings, created on first use. NULL when out of memory. */
-static struct resolver *find_resolver(struct upstream_pool *pool, const struct resolver_settings *settings)
-{
-    struct upstream_resolver *one;
-
-    for (one = pool->resolvers; one; one = one->next) {
-        if (one->settings == settings)
-            return one->resolver;
-    }
-    one = calloc(1, sizeof(*one));
-    if (!one)
-        return NULL;
-    one->settings = settings;
-    one->resolver = resolver_create(pool->loop, settings);
-    if (!one->resolver) {
-        free(one);
-        return NULL;
-    }
-    one->next = pool->resolvers;
-    pool->resolvers = one;
-    return one->resolver;
-}
-
-struct resolver *upstream_group_resolver(const struct upstream_group *group)
-{
-    return find_resolver(group->pool, settings_of(group));
 }
 
 static void resolve_name(struct upstream_name *name)
@@ -291,7 +138,7 @@ static void add_name(struct upstream_group *group, struct upstream_name *name)
     group->names = name;
     list_init(&name->due);
     list_push(&group->pool->names_due, &name->due);
-    load_shared(name);
+    upstream_addresses_load(name);
 }
 
 void upstream_names_add(struct upstream_group *group, const struct upstream_server *server, uint64_t serial)
@@ -364,16 +211,5 @@ void upstream_names_finish(struct upstream_group *group)
     while ((name = group->names) != NULL) {
         group->names = name->next;
         free_name(name);
-    }
-}
-
-void upstream_resolvers_finish(struct upstream_pool *pool)
-{
-    struct upstream_resolver *one;
-
-    while ((one = pool->resolvers) != NULL) {
-        pool->resolvers = one->next;
-        resolver_destroy(one->resolver);
-        free(one);
     }
 }

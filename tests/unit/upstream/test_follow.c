@@ -383,7 +383,7 @@ static void resolve(const char *host, unsigned count)
         addresses[i] = (struct resolver_address){.socket = address.socket, .length = address.length};
     }
     ck_assert_int_eq(upstream_server_parse(str_from(host), 80, &server), 0);
-    upstream_names_store(group_of(0), &server, &answer);
+    upstream_addresses_store(group_of(0), &server, &answer);
 }
 
 /* All workers begin with the addresses that the first one has found. */
