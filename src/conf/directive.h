@@ -154,7 +154,7 @@ MUST_CHECK int conf_size_parse(struct str text, uint64_t *out_bytes);
  * Parses numbers with descending units: "1h30m", "1h 30m". 0, -ENOMSG (a number without a unit), -ERANGE (too long) or
  * -EINVAL.
  */
-MUST_CHECK int conf_parse_duration(struct str text, uint64_t *out_ms);
+MUST_CHECK int conf_duration_parse(struct str text, uint64_t *out_ms);
 MUST_CHECK int conf_read_duration(struct conf_reader *reader, const struct conf_node *node, uint64_t *out_ms);
 MUST_CHECK int conf_read_switch(struct conf_reader *reader, const struct conf_node *node, bool *out);
 /* Parses on, off, true, false, yes, no. 0 or -EINVAL, without a report. */

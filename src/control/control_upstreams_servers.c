@@ -136,7 +136,7 @@ static int read_time(struct control_call *call, unsigned field, uint64_t *out_ms
 
     if (!call->values[field].given)
         return 200;
-    if (conf_parse_duration(call->values[field].text, &ms) < 0 || ms > LIMIT_UPSTREAM_CHANGE_VALUE)
+    if (conf_duration_parse(call->values[field].text, &ms) < 0 || ms > LIMIT_UPSTREAM_CHANGE_VALUE)
         return control_fail(call, 400, "the field \"%s\" is a time: 500ms, 30s or 5m",
                             control_upstreams_add_fields[field].name);
     *out_ms = ms;
