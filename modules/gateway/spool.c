@@ -3,45 +3,13 @@
  * has the earlier bytes. A block is not consumed while it is written. The file only grows, because pages that sendfile
  * has passed to the network must not change.
  */
-#include "spool.h"
+#include "spool_private.h"
 
-#include "base/limits.h"
 #include "base/saturate.h"
-#include "server/module.h"
-#include "spool_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <unistd.h>
-
-struct block {
-    struct block *next;
-    size_t at, end;                 /* unconsumed and unwritten bytes */
-    char bytes[];
-};
-
-struct spool {
-    struct worker *worker;
-    const struct spool_events *events; /* NULL once closed */
-    void *owner;
-    struct spool_settings settings;
-    struct block *first, *last;     /* owned */
-    struct block *current;          /* the block of the last returned chunk; NULL: none */
-    struct block *detached;         /* owned: `current` after its removal from the list */
-    struct block *reading;          /* with `keeps`: the next bytes; NULL: the front of the first block */
-    size_t reading_at;              /* offset in it */
-    uint64_t memory;                /* bytes in the list */
-    uint64_t length;
-    struct spool_file file;
-    uint64_t file_at;               /* offset of the next bytes */
-    int failed;                     /* error that stopped writing; 0: none */
-    bool writing, fetching;
-    char *window;                   /* owned: bytes of the file, for consumers without CHUNK_FILE */
-    struct str ready;               /* unconsumed bytes of the window */
-    int read_error;                 /* error of reading; 0: none */
-    struct op write, fetch, wake;
-};
 
 struct spool *spool_create(struct worker *worker, const struct spool_settings *settings,
                            const struct spool_events *events, void *owner)
@@ -73,8 +41,7 @@ static void drop_block(struct spool *spool, struct block *block)
         free(block);
 }
 
-/* Removes `count` bytes from the front of the list, which were written or consumed. */
-static void advance_blocks(struct spool *spool, uint64_t count)
+void spool_advance(struct spool *spool, uint64_t count)
 {
     spool->memory = u64_sub_sat(spool->memory, count);
     while (count > 0) {
@@ -94,7 +61,7 @@ static void advance_blocks(struct spool *spool, uint64_t count)
     }
 }
 
-static void release_detached(struct spool *spool)
+void spool_release_detached(struct spool *spool)
 {
     spool->current = NULL;
     free(spool->detached);
@@ -194,7 +161,7 @@ static void spool_free_when_idle(struct spool *spool)
 {
     if (spool->events || !op_idle(&spool->write) || !op_idle(&spool->fetch) || !op_idle(&spool->wake))
         return;
-    advance_blocks(spool, spool->memory);
+    spool_advance(spool, spool->memory);
     if (spool->file.fd >= 0) {
         spool->write.done = file_closed;
         worker_offload(spool->worker, &spool->write, spool_file_close, &spool->file);
@@ -214,7 +181,7 @@ static void file_closed(struct op *op, int result)
     spool_free_when_idle(spool);
 }
 
-static void notify_progress(struct spool *spool)
+void spool_notify_progress(struct spool *spool)
 {
     if (spool->events)
         spool->events->progress(spool->owner);
@@ -238,11 +205,11 @@ static void write_done(struct op *op, int result)
     if (spool->events && result < 0) {
         spool_fail(spool, result);
     } else if (spool->events) {
-        advance_blocks(spool, (uint64_t)result);
+        spool_advance(spool, (uint64_t)result);
         spool->file.end += (uint64_t)result;
         write_blocks(spool);
     }
-    notify_progress(spool);
+    spool_notify_progress(spool);
 }
 
 /* Starts to write the first blocks, at most SPOOL_FILE_PARTS. */
@@ -268,127 +235,9 @@ static void write_blocks(struct spool *spool)
     worker_offload(spool->worker, &spool->write, spool_file_write, file);
 }
 
-/* The window begins below file.end, so that an empty read is an error. */
-static void window_filled(struct spool *spool, int result)
-{
-    spool->ready = str_of(spool->window, result > 0 ? (size_t)result : 0);
-    spool->read_error = result > 0 ? 0 : result < 0 ? result : -EIO;
-}
-
-static void read_done(struct op *op, int result)
-{
-    struct spool *spool = container_of(op, struct spool, fetch);
-
-    spool->fetching = false;
-    if (spool->file.fetch_at == spool->file_at) /* otherwise it was rewound meanwhile */
-        window_filled(spool, result);
-    notify_progress(spool);
-}
-
-/* Cached pages are read at once, others by a helper thread. */
-static void read_window(struct spool *spool)
-{
-    struct spool_file *file = &spool->file;
-    uint64_t rest = u64_sub_sat(file->end, spool->file_at);
-    int result;
-
-    if (!spool->window)
-        spool->window = malloc(LIMIT_FILE_WINDOW);
-    if (!spool->window) {
-        spool->read_error = -ENOMEM;
-        return;
-    }
-    file->fetch_fd = file->fd;
-    file->fetch_at = spool->file_at;
-    file->into = (struct iovec){spool->window, rest < LIMIT_FILE_WINDOW ? (size_t)rest : LIMIT_FILE_WINDOW};
-    result = spool_file_peek(file);
-    if (result != -EAGAIN) {
-        window_filled(spool, result);
-        return;
-    }
-    spool->fetching = true;
-    spool->fetch.done = read_done;
-    worker_offload(spool->worker, &spool->fetch, spool_file_fetch, file);
-}
-
-static int next_read(struct spool *spool, size_t room, struct chunk *out)
-{
-    if (!spool->fetching && str_empty(spool->ready) && !spool->read_error)
-        read_window(spool);
-    if (spool->fetching)
-        return -EAGAIN;
-    if (str_empty(spool->ready))
-        return spool->read_error;
-    *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = str_slice(spool->ready, 0, room)};
-    spool->ready = str_skip(spool->ready, out->bytes.length);
-    spool->file_at += out->bytes.length;
-    return 1;
-}
-
-static int next_from_file(struct spool *spool, unsigned accept, size_t room, struct chunk *out)
-{
-    if (!(accept & CHUNK_FILE) || spool->fetching || !str_empty(spool->ready))
-        return next_read(spool, room, out);
-    *out = (struct chunk){.kind = CHUNK_FILE};
-    out->file.fd = spool->file.fd;
-    out->file.at = (int64_t)spool->file_at;
-    out->file.length = u64_sub_sat(spool->file.end, spool->file_at);
-    spool->file_at = spool->file.end;
-    return 1;
-}
-
-/* The rest of the current block, with `keeps`. */
-static int next_spooled(struct spool *spool, size_t room, struct chunk *out)
-{
-    if (!spool->reading) {
-        spool->reading = spool->first;
-        spool->reading_at = spool->first ? spool->first->at : 0;
-    }
-    while (spool->reading && spool->reading_at == spool->reading->end && spool->reading->next) {
-        spool->reading = spool->reading->next;
-        spool->reading_at = spool->reading->at;
-    }
-    if (!spool->reading || spool->reading_at == spool->reading->end)
-        return 0;
-    *out = (struct chunk){.kind = CHUNK_BYTES};
-    out->bytes = str_slice(str_of(spool->reading->bytes + spool->reading_at, spool->reading->end - spool->reading_at),
-                           0, room);
-    spool->reading_at += out->bytes.length;
-    return 1;
-}
-
-int spool_next(struct spool *spool, unsigned accept, size_t room, struct chunk *out)
-{
-    struct block *block;
-
-    release_detached(spool);
-    if (spool->file_at < spool->file.end)
-        return next_from_file(spool, accept, room, out);
-    if (spool->writing)
-        return -EAGAIN;
-    if (spool->settings.keeps)
-        return next_spooled(spool, room, out);
-    block = spool->first;
-    if (!block)
-        return 0;
-    spool->current = block;
-    *out = (struct chunk){.kind = CHUNK_BYTES,
-                          .bytes = str_slice(str_of(block->bytes + block->at, block->end - block->at), 0, room)};
-    advance_blocks(spool, out->bytes.length);
-    return 1;
-}
-
-void spool_rewind(struct spool *spool)
-{
-    spool->reading = NULL;
-    spool->file_at = 0;
-    spool->ready = STR("");
-    spool->read_error = 0;
-}
-
 static void wake_done(struct op *op, int result)
 {
-    notify_progress(container_of(op, struct spool, wake));
+    spool_notify_progress(container_of(op, struct spool, wake));
 }
 
 void spool_wake(struct spool *spool)
@@ -403,6 +252,6 @@ void spool_close(struct spool *spool)
     if (!spool)
         return;
     spool->events = NULL;
-    release_detached(spool);
+    spool_release_detached(spool);
     spool_free_when_idle(spool);
 }
