@@ -6,7 +6,12 @@
 
 #include "http/h2/session.h"
 
+struct h2_section;
+
+/* response_head.c: respond, inform and abort of an exchange. */
 extern const struct exchange_ops h2_exchange_ops;
+/* Formats the frames of a section in the arena as the stream's `pending` bytes. 0 or -ENOMEM. */
+MUST_CHECK int h2_response_write_section(struct h2_stream *stream, const struct h2_section *section, bool end_stream);
 
 /*
  * One step of a stream that is scheduled, or whose frame is incomplete. 1: *out is given; 0: call again for the next
