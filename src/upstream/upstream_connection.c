@@ -1,13 +1,12 @@
 /*
- * Connections to upstream servers: opened, used by successive exchanges, idle between them. A connection has a wire, a
- * user that gets its events, and one timer. It is freed when nothing is in flight.
+ * Connections to upstream servers: opened, used by successive exchanges, closed. A connection has a wire, a user that
+ * gets its events, and one timer. It is freed when nothing is in flight.
  */
 #include "upstream/upstream_group.h"
 
 #include "base/limits.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 
 static struct upstream_connection *upstream_connection_of(struct wire *wire)
@@ -29,8 +28,7 @@ static void connection_free_when_idle(struct upstream_connection *connection)
     free(connection);
 }
 
-/* Stores the server's TLS session, which arrived with or after the first response. */
-static void store_session(struct upstream_connection *connection)
+void upstream_connection_store_session(struct upstream_connection *connection)
 {
     if (connection->tls && connection->opened)
         tls_session_store(connection->wire.tls, connection->tls, str_from(connection->name),
@@ -44,7 +42,7 @@ static void leave_peer(struct upstream_connection *connection)
 
     if (!peer)
         return;
-    store_session(connection);
+    upstream_connection_store_session(connection);
     connection->peer = NULL;
     if (connection->state == UPSTREAM_IDLE)
         peer->group->idle--;
@@ -289,37 +287,6 @@ void upstream_set_timeout(struct upstream_connection *connection, uint64_t timeo
         loop_timer_move(loop, &connection->timer, connection->deadline_ms);
 }
 
-static bool is_same_source(const struct sockaddr *one, const struct sockaddr *other)
-{
-    size_t length = one && one->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
-
-    if (!one || !other || one->sa_family != other->sa_family)
-        return one == other;
-    return memcmp(one, other, length) == 0;
-}
-
-bool upstream_connection_matches(const struct upstream_connection *connection, const struct upstream_tls *tls)
-{
-    return connection->tls == tls->context && is_same_source(connection->local_address, tls->local_address) &&
-           (!tls->context || str_equal(str_from(connection->name), tls->name));
-}
-
-/* The most recently used idle connection with the same local address, TLS settings and name. */
-static struct upstream_connection *get_idle(struct upstream_peer *peer, const struct upstream_tls *tls)
-{
-    for (struct list *link = peer->idle.next; link != &peer->idle; link = link->next) {
-        struct upstream_connection *connection = container_of(link, struct upstream_connection, link);
-
-        if (connection->shared || !upstream_connection_matches(connection, tls))
-            continue;
-        list_remove(link);
-        peer->group->idle--;
-        connection->state = UPSTREAM_OPEN;
-        return connection;
-    }
-    return NULL;
-}
-
 struct upstream_connection *upstream_connection_create(struct upstream_peer *peer, const struct upstream_tls *tls,
                                                        int *out_error)
 {
@@ -354,32 +321,6 @@ struct upstream_connection *upstream_connection_create(struct upstream_peer *pee
     return connection;
 }
 
-int upstream_connect(struct upstream_peer *peer, const struct upstream_tls *tls,
-                     const struct upstream_events *events, void *user, uint64_t timeout_ms, bool new_connection,
-                     struct upstream_connection **out_connection)
-{
-    struct upstream_connection *connection;
-    int error = 0;
-
-    if (!upstream_peer_acquire(peer))
-        return -EBUSY;
-    connection = new_connection || !str_empty(tls->proxy_header) ? NULL : get_idle(peer, tls);
-    if (!connection)
-        connection = upstream_connection_create(peer, tls, &error);
-    if (!connection) {
-        upstream_peer_release(peer);
-        return error;
-    }
-    list_push(&peer->group->pool->connections, &connection->link);
-    connection->peer = peer;
-    connection->events = events;
-    connection->user = user;
-    connection->requests++;
-    upstream_set_timeout(connection, timeout_ms);
-    *out_connection = connection;
-    return 0;
-}
-
 static void resume_woken_connections(struct op *op, int result)
 {
     struct upstream_pool *pool = container_of(op, struct upstream_pool, tick);
@@ -409,25 +350,6 @@ void upstream_wake(struct upstream_connection *connection)
         loop_timer(pool->loop, &pool->tick, pool->loop->clock.monotonic_ms);
 }
 
-/*
- * True if the connection can become idle. If the group has `keepalive` idle connections already, closes that of this
- * peer that has been idle for the longest time.
- */
-bool upstream_connection_may_keep_idle(struct upstream_connection *connection)
-{
-    struct upstream_peer *peer = connection->peer;
-    const struct upstream *upstream = peer->group->upstream;
-
-    if (connection->state != UPSTREAM_OPEN || connection->pool->stopping || peer->retired ||
-        !str_empty(connection->proxy_header) || upstream->keepalive == 0 || upstream->keepalive_timeout_ms == 0 ||
-        connection->requests >= upstream->keepalive_requests ||
-        (!connection->shared && !wire_drained(&connection->wire)))
-        return false;
-    if (peer->group->idle >= upstream->keepalive && !list_empty(&peer->idle))
-        upstream_connection_discard(container_of(peer->idle.previous, struct upstream_connection, link));
-    return peer->group->idle < upstream->keepalive;
-}
-
 void upstream_close(struct upstream_connection *connection)
 {
     if (connection->state != UPSTREAM_OPEN) {
@@ -442,31 +364,4 @@ void upstream_close(struct upstream_connection *connection)
 void upstream_discard(struct upstream_connection *connection)
 {
     close_connection(connection);
-}
-
-void upstream_connection_keep_idle(struct upstream_connection *connection)
-{
-    struct upstream_peer *peer = connection->peer;
-
-    connection->state = UPSTREAM_IDLE;
-    if (connection->requests == 1)
-        store_session(connection);
-    peer->group->idle++;
-    list_remove(&connection->woken);
-    list_remove(&connection->link);
-    list_insert_before(peer->idle.next, &connection->link);
-    upstream_set_timeout(connection, peer->group->upstream->keepalive_timeout_ms);
-    wire_receive(&connection->wire); /* any event from here on closes it, unless it is shared */
-}
-
-void upstream_release(struct upstream_connection *connection)
-{
-    if (!upstream_connection_may_keep_idle(connection)) {
-        close_connection(connection);
-        return;
-    }
-    connection->events = NULL;
-    connection->user = NULL;
-    upstream_peer_release(connection->peer);
-    upstream_connection_keep_idle(connection);
 }

@@ -32,7 +32,7 @@ struct upstream_name {
     struct upstream_added *added;   /* owned: `server` was added at run time; NULL: it is part of the configuration */
     uint64_t again_ms;              /* time of the next query */
     struct resolver_query *query;   /* open query; NULL: none */
-    bool resolved;                     /* a query has ended, with addresses or with an error */
+    bool resolved;                  /* a query has ended, with addresses or with an error */
     unsigned failures;              /* consecutive errors; the first of them was logged */
 };
 
@@ -123,14 +123,20 @@ MUST_CHECK int upstream_socket_open(const struct listen_address *address, const 
 void upstream_connection_discard(struct upstream_connection *connection);
 /* Creates a connection that is connecting, and belongs to no list. NULL with *out_error. */
 struct upstream_connection *upstream_connection_create(struct upstream_peer *peer, const struct upstream_tls *tls, int *out_error);
-/* True if the connection has this local address, these TLS settings and this name. */
+/* Stores the server's TLS session, which arrived with or after the first response. */
+void upstream_connection_store_session(struct upstream_connection *connection);
+/* Aborts released connections that have not closed yet; their unsent output is lost. */
+void upstream_connections_stop(struct upstream_pool *pool);
+
+/* upstream_keepalive.c: true if the connection has this local address, these TLS settings and this name. */
 bool upstream_connection_matches(const struct upstream_connection *connection, const struct upstream_tls *tls);
-/* True if it can become idle; makes room among the idle connections of its group. */
+/*
+ * True if it can become idle. If its group has `keepalive` idle connections already, closes that of its peer that has been
+ * idle for the longest time.
+ */
 bool upstream_connection_may_keep_idle(struct upstream_connection *connection);
 /* Puts it among the idle connections of its peer, and sets keepalive_timeout. */
 void upstream_connection_keep_idle(struct upstream_connection *connection);
-/* Aborts released connections that have not closed yet; their unsent output is lost. */
-void upstream_connections_stop(struct upstream_pool *pool);
 
 /* upstream_idle.c: closes the idle connections of the group. Returns their number. */
 unsigned upstream_group_close_idle(struct upstream_group *group);
