@@ -106,6 +106,8 @@ MUST_CHECK int load_control(struct load *load, const struct conf_scope_values *m
 
 /* Groups servers by address: names, defaults, certificates. Returns 0 or -ENOMEM; errors are reported. */
 MUST_CHECK int load_endpoints(struct load *load);
+/* Sets server->tls and the interval of checks for changes from the directives of the server. Returns 0 or -ENOMEM. */
+MUST_CHECK int load_tls_settings(struct load *load, const struct loaded_server *loaded);
 /*
  * Creates the TLS context of each ssl endpoint; after earlier errors, when there are no endpoints, only reports
  * OpenSSL's errors about single servers. Returns 0 or -ENOMEM; errors are reported.
