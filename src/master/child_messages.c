@@ -9,13 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static void close_fd(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
 /* A message that did not fit into the channel. Owns its descriptor. */
 struct queued_message {
     struct list link;
@@ -25,7 +18,7 @@ struct queued_message {
 static void queued_message_free(struct queued_message *queued)
 {
     list_remove(&queued->link);
-    close_fd(&queued->message.fd);
+    fd_close(&queued->message.fd);
     free(queued);
 }
 
@@ -33,7 +26,7 @@ void child_channel_close(struct child *child)
 {
     while (!list_empty(&child->queued))
         queued_message_free(container_of(child->queued.next, struct queued_message, link));
-    close_fd(&child->channel_fd);
+    fd_close(&child->channel_fd);
 }
 
 /*

@@ -18,6 +18,8 @@
 #include "master/sockets.h"
 #include "master/upgrade.h"
 
+#include <unistd.h>
+
 enum phase {
     PHASE_STARTING,                 /* not every worker is ready */
     PHASE_RUNNING,
@@ -121,6 +123,14 @@ struct master {
     bool ending;                    /* TERM, INT or QUIT was received */
     bool failed;                    /* the start failed: exit 1 */
 };
+
+/* Closes a descriptor unless it is -1, which it is afterwards. */
+static inline void fd_close(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
 
 /*
  * Opens everything of a configuration that precedes the first fork: logs, sockets, slots for its workers. Owns
@@ -271,6 +281,11 @@ void heartbeats_check(struct master *master);
 /* Returns the milliseconds until the next check; -1: never. */
 int heartbeats_next_ms(const struct master *master);
 
+/*
+ * child_run.c: in the new process of worker `number`, closes what it does not use, runs the worker, and exits. `channel_fd`: its
+ * end of the channel; `parent`: the process of the master.
+ */
+_Noreturn void child_run(struct master *master, struct generation *generation, unsigned number, int channel_fd, pid_t parent);
 /* Starts every worker that is due. Does not return in the new process. */
 void children_start(struct master *master, struct generation *generation);
 /* Reads a worker's messages, at most one request among them. Kills a worker that sends what a worker may not send. */

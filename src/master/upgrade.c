@@ -20,18 +20,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void close_fd(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
 void upgrade_close(struct upgrade *upgrade)
 {
-    close_fd(&upgrade->report_fd);
-    close_fd(&upgrade->ready_fd);
-    close_fd(&upgrade->state_fd);
+    fd_close(&upgrade->report_fd);
+    fd_close(&upgrade->ready_fd);
+    fd_close(&upgrade->state_fd);
 }
 
 bool upgrade_shares_sockets(const struct master *master)
@@ -125,7 +118,7 @@ static int start_successor(struct master *master, const struct sockets *sockets)
     if (state_fd < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0) {
         int error = state_fd < 0 ? state_fd : -errno;
 
-        close_fd(&state_fd);
+        fd_close(&state_fd);
         return error;
     }
     pid = fork_successor(master, sockets, ends[1], state_fd);
@@ -191,7 +184,7 @@ static void read_report(struct master *master)
     ssize_t got = upgrade->report_fd < 0 ? -1 : read(upgrade->report_fd, &byte, 1);
 
     if (got == 0)
-        close_fd(&upgrade->report_fd); /* the process has ended: SIGCHLD follows */
+        fd_close(&upgrade->report_fd); /* the process has ended: SIGCHLD follows */
     if (got <= 0)
         return;
     upgrade->deadline_ms = 0;
@@ -212,7 +205,7 @@ void upgrade_hand_over(struct master *master)
 
     if (master->upgrade.successor == 0)
         return;
-    close_fd(&master->upgrade.report_fd);
+    fd_close(&master->upgrade.report_fd);
     pid_file_remove(&master->pid_file);
     snprintf(text, sizeof(text), "MAINPID=%ld", (long)master->upgrade.successor);
     service_notify(text);
@@ -234,7 +227,7 @@ void upgrade_child_exited(struct master *master, pid_t pid, int status)
 
     if (pid != upgrade->successor)
         return;
-    close_fd(&upgrade->report_fd);
+    fd_close(&upgrade->report_fd);
     upgrade->successor = 0;
     upgrade->deadline_ms = 0;
     log_exit(master, pid, status);
