@@ -1,5 +1,5 @@
 /*
- * Deletes files that were removed from the index, on a helper thread. No request waits for it.
+ * Removes responses from the index, and deletes their files on a helper thread. No request waits for it.
  */
 #include "cache/cache_store_private.h"
 
@@ -41,4 +41,38 @@ void cache_store_delete(struct cache_store *store, const struct cache_victims *v
     task->conf = store->conf;
     task->victims = *victims;
     loop_offload(store->loop, &task->op, delete_work, task);
+}
+
+bool cache_store_remove(struct cache_store *store, struct str key)
+{
+    struct cache_victims victims = {0};
+    struct cache_hash hash;
+    bool removed;
+
+    cache_hash_key(key, &hash);
+    removed = cache_zone_purge(store->conf->zone, &hash, cache_now_s(store), &victims);
+    cache_store_delete(store, &victims);
+    return removed;
+}
+
+bool cache_store_discard(struct cache_store *store, struct str key)
+{
+    struct cache_victims victims = {0};
+    struct cache_view view = {0};
+    struct cache_hash hash;
+
+    cache_hash_key(key, &hash);
+    if (!cache_zone_find(store->conf->zone, &hash, false, 0, &view, &victims) || view.sequence == 0 ||
+        !cache_zone_remove(store->conf->zone, &hash, view.sequence, &victims))
+        return false;
+    cache_store_delete(store, &victims);
+    return true;
+}
+
+void cache_store_remove_entry(struct cache_store *store, const struct cache_entry *entry)
+{
+    struct cache_victims victims = {0};
+
+    (void)cache_zone_remove(store->conf->zone, &entry->id.hash, entry->id.sequence, &victims);
+    cache_store_delete(store, &victims);
 }

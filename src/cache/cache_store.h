@@ -70,7 +70,7 @@ void cache_store_remove_entry(struct cache_store *store, const struct cache_entr
 /* The write of another head of an entry; embedded in its owner, which sets `ended`. */
 struct cache_head_update {
     void (*ended)(struct cache_head_update *head_update); /* called when the head is written, or writing has failed */
-    struct cache_task *task;        /* NULL: none in progress; private otherwise */
+    struct cache_update_task *task; /* NULL: none in progress; private otherwise */
 };
 
 /*
@@ -98,12 +98,12 @@ struct cache_fill {
     struct op op;
     struct str key;
     struct cache_writer writer;
-    struct cache_hash named;        /* hash of `key`; until completion, making.id has the hash of the key given to cache_fill_begin */
+    struct cache_hash named;        /* hash of `key`; until completion, writer.id has the hash of the key given to cache_fill_begin */
     struct cache_splice before, after; /* copied before and after the added bytes */
     struct buffer filling, writing;
     struct buffer head;
     uint64_t size;
-    uint64_t fill_lock;                 /* lock released at the end; 0: none */
+    uint64_t fill_lock;             /* lock released at the end; 0: none */
     struct cache_origin origin;     /* the locked hash: may differ from its own */
     bool in_flight, must_wait;
     bool ending;                    /* no more bytes will be added */

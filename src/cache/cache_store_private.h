@@ -1,6 +1,7 @@
 /*
- * State shared by the files of a worker's cache: cache_store.c (entries), cache_fill.c (storing), cache_fill_lock.c
- * (waiting), cache_delete.c (deleting files), cache_manager.c (loading, and the limits). Private to these files.
+ * State shared by the files of a worker's cache: cache_store.c (entries), cache_fill.c (storing), cache_update.c
+ * (another head), cache_fill_lock.c (waiting), cache_delete.c (removal), cache_manager.c (loading, and the limits). Private to
+ * these files.
  */
 #ifndef CACHE_CACHE_STORE_PRIVATE_H
 #define CACHE_CACHE_STORE_PRIVATE_H
@@ -19,7 +20,7 @@ struct cache_store {
     struct table entries;           /* open entries: the newest version of each key */
     struct list used;               /* the same, least recently used first */
     unsigned entry_count;
-    uint64_t fill_locks;                /* number of locks acquired */
+    uint64_t fill_locks;            /* number of locks acquired */
     struct list waiters;
     struct op tick;                 /* runs while a request waits for another worker */
     struct cache_manager *cache_manager;
