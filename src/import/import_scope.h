@@ -125,9 +125,10 @@ void import_add_value(struct import *import, const struct scope *scope, const st
 bool import_has_word(struct import *import, const struct scope *scope, const struct nginx_directive *directive);
 /* import_logs.c */
 import_translation translate_log, translate_error_log;
-/* import_blocks.c: rules for blocks, and for directives that become blocks. */
-import_translation translate_block, translate_server, translate_location, translate_upstream, translate_map,
-    translate_geo, translate_types, translate_log_format, translate_cache_path;
+/* import_blocks.c: rules for blocks. */
+import_translation translate_block, translate_server, translate_location, translate_upstream;
+/* import_tables.c: rules for tables, and for directives that become tables. */
+import_translation translate_map, translate_geo, translate_types, translate_log_format, translate_cache_path;
 /* import_listen.c */
 import_translation translate_listen;
 /*
