@@ -1,5 +1,5 @@
 /*
- * The configuration of `sluice serve`: YAML text, loaded like any other.
+ * `sluice serve`: generates a configuration as YAML text, which is loaded like any other, and runs it.
  */
 #ifndef COMMAND_SERVE_H
 #define COMMAND_SERVE_H
@@ -32,7 +32,7 @@ struct serve_settings {
  */
 unsigned serve_find_port(unsigned first, unsigned tries, bool open, bool *out_ip6);
 /*
- * Generates the text. It does not contain the directory, which is the prefix of the configuration: `root` is relative
+ * serve_configuration.c: generates the text. It does not contain the directory, which is the prefix of the configuration: `root` is relative
  * to it, so its name needs no quoting. The paths of certificate and key are quoted. Returns 0 or -ENOMEM.
  */
 MUST_CHECK int serve_configuration(const struct serve_settings *settings, struct buffer *out);
