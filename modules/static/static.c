@@ -34,59 +34,9 @@ struct search {
 
 static enum outcome search_step(struct search *search);
 
-static const char *link_hint(enum symlinks symlinks, int error)
+static enum outcome respond_open_error(const struct search *search, int error)
 {
-    switch (symlinks) {
-    case SYMLINKS_BENEATH:
-        return error == -EXDEV
-                   ? "; an absolute link, or one that leads out of the root, is followed only with "
-                     "\"disable_symlinks: off\""
-                   : "";
-    case SYMLINKS_ANYWHERE:
-        return "";
-    case SYMLINKS_OWNER:
-    case SYMLINKS_NONE:
-        break;
-    }
-    return "; disable_symlinks rejects the link";
-}
-
-/* Converts an error of opening to a status and a log level. */
-static enum outcome respond_open_error(struct search *search, int error)
-{
-    struct exchange *x = search->x;
-    enum log_level level = LOG_ERROR;
-    const char *hint = "";
-    int status;
-
-    switch (error) {
-    case -ENOENT:
-    case -ENOTDIR:
-    case -ENAMETOOLONG:
-        status = 404;
-        level = LOG_INFO;
-        break;
-    case -EACCES:
-    case -EPERM:
-        status = 403;
-        break;
-    case -ELOOP:
-    case -EXDEV:
-        status = 403;
-        hint = link_hint(exchange_symlinks(x), error);
-        break;
-    case -EMFILE:
-    case -ENFILE:
-        status = exchange_out_of_descriptors(x);
-        level = LOG_INFO; /* logged once for all requests */
-        break;
-    default:
-        status = 500;
-        level = LOG_CRIT;
-    }
-    return exchange_error_response_log(x, status, level, "open() \"" STR_FMT "/" STR_FMT "\" failed (%d: %s)%s",
-                                       STR_ARG(search->root), STR_ARG(search->path), -error, strerror(-error),
-                                       hint);
+    return static_respond_error(search->x, search->root, search->path, error);
 }
 
 /* Redirects to the path with a trailing slash; the query is kept. */
