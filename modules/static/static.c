@@ -317,25 +317,15 @@ static enum outcome find_uri(struct search *search, struct str uri)
     return open_path(search, search->path);
 }
 
-static struct str join_path(struct arena *arena, struct str path, struct str suffix)
-{
-    char *text = arena_alloc(arena, path.length + suffix.length);
-
-    if (!text)
-        return (struct str){NULL, 0};
-    memcpy(text, path.data, path.length);
-    memcpy(text + path.length, suffix.data, suffix.length);
-    return str_of(text, path.length + suffix.length);
-}
-
 /* Looks up the next acceptable precompressed variant, and after the last one answers with the plain file. */
 static enum outcome seek_sibling(struct search *search)
 {
-    struct str path;
+    struct str suffix, path;
 
     if (search->sibling == search->codings.count)
         return respond_unencoded(search);
-    path = join_path(&search->x->arena, search->path, static_suffix(search->codings.items[search->sibling]));
+    suffix = static_suffix(search->codings.items[search->sibling]);
+    path = arena_join(&search->x->arena, (const struct str[]){search->path, suffix}, 2);
     return path.data ? open_path(search, path) : fail_search(search, 500);
 }
 
