@@ -1,26 +1,14 @@
 /*
- * Assembles responses from slices: a body that uses one subrequest per slice. The subrequest looks its slice up in
- * the cache, or fetches it; see slice.h.
+ * Decides how a request is answered from slices: looks the metadata up, fetches the first slice on a miss, and
+ * responds; see slice.h.
  */
 #include "modules/gateway/slice/slice.h"
 
 #include "base/limits.h"
-#include "base/saturate.h"
 #include "modules/gateway/fields.h"
 #include "server/representation.h"
 
 #include <errno.h>
-
-struct slice_body {
-    struct body body;
-    struct slice_request *request;
-    uint64_t at, left;
-};
-
-static uint64_t size_of(const struct slice_request *s)
-{
-    return s->p->conf->cache.slice;
-}
 
 static struct str slice_key(const struct gateway_request *child)
 {
@@ -39,146 +27,7 @@ static void unlock_metadata(struct slice_request *s)
     s->fill_lock = 0;
 }
 
-/* Releases the subrequest. One that has no response yet continues detached. */
-static void release_child(struct slice_request *s)
-{
-    struct exchange *child = s->child;
-    bool had_response = s->has_response;
-
-    s->child = NULL;
-    s->has_response = false;
-    if (child && had_response)
-        cached_child_release(child);
-}
-
 static enum outcome slice_fetch(struct gateway_request *p);
-static void child_responded(struct exchange *child, void *owner);
-
-static int request_slice(struct slice_request *s, uint64_t index)
-{
-    struct gateway_request *p;
-    int error;
-
-    release_child(s);
-    error = exchange_subrequest(s->p->x, (struct str){NULL, 0}, child_responded, s, &s->child);
-    if (error < 0) {
-        s->child = NULL;
-        return error;
-    }
-    p = gateway_request_make(s->child);
-    if (!p) {
-        s->child = NULL; /* a subrequest that was answered is detached, too */
-        return -ENOMEM;
-    }
-    p->slice = (struct slice_part){.functions = &slices, .of = s, .index = index};
-    s->index = index;
-    s->at = index * size_of(s);
-    return 0;
-}
-
-static void child_body_woken(void *owner)
-{
-    struct slice_body *own = owner;
-
-    own->body.wake(own->body.owner);
-}
-
-/* Trims the chunk to the wanted bytes. False: none are left. */
-static bool trim_chunk(struct slice_body *own, struct chunk *chunk)
-{
-    struct slice_request *s = own->request;
-    uint64_t skipped = u64_sub_sat(own->at, s->at), length = chunk_length(chunk);
-
-    s->at += length;
-    chunk_advance(chunk, skipped);
-    length = chunk_length(chunk);
-    if (length > own->left)
-        length = own->left;
-    if (chunk->kind == CHUNK_FILE)
-        chunk->file.length = length;
-    else
-        chunk->bytes.length = (size_t)length;
-    own->at += length;
-    own->left -= length;
-    return length > 0;
-}
-
-/* True if the response is the requested slice. After X-Accel-Redirect it may be another response with its own range. */
-static bool has_piece(const struct exchange *child)
-{
-    const struct gateway_request *p = gateway_request_of(child);
-
-    return p && p->slice.fits && child->response.status == 206;
-}
-
-/* As `next`, from the body of the subrequest; 2: no bytes, continue with the next chunk or slice. */
-static int next_piece(struct slice_body *own, unsigned accept, size_t room, struct chunk *out)
-{
-    struct slice_request *s = own->request;
-    struct body *body = s->child->response.body;
-    uint64_t end = slice_range(&(struct slice_part){.of = s, .index = s->index}).last + 1;
-    int result;
-
-    if (!has_piece(s->child) || !body)
-        return -EPROTO;
-    body->wake = child_body_woken;
-    body->owner = own;
-    result = body->ops->next(body, accept & ~(unsigned)CHUNK_PIPE, room, out);
-    if (result < 0)
-        return result;
-    if (result == 1 ? s->at + chunk_length(out) > end : s->at != end)
-        return -EPROTO; /* the slice is longer or shorter than announced */
-    if (result == 1)
-        return trim_chunk(own, out) ? 1 : 2;
-    release_child(s);
-    return 2;
-}
-
-static int slice_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
-{
-    struct slice_body *own = container_of(body, struct slice_body, body);
-    struct slice_request *s = own->request;
-    int result = 2;
-
-    while (result == 2 && own->left > 0) {
-        uint64_t index = own->at / size_of(s);
-
-        if (s->error < 0)
-            return s->error;
-        if (!s->child || s->index != index || s->at > own->at)
-            result = request_slice(s, index);
-        if (result < 0)
-            return result;
-        if (!s->has_response) {
-            s->waiting = own;
-            return -EAGAIN;
-        }
-        result = next_piece(own, accept, room, out);
-    }
-    return result == 2 ? 0 : result;
-}
-
-static void slice_closed(struct body *body)
-{
-    struct slice_body *own = container_of(body, struct slice_body, body);
-    struct slice_request *s = own->request;
-
-    if (s->waiting == own)
-        s->waiting = NULL;
-    release_child(s);
-}
-
-static struct body *slice_span(struct arena *arena, void *resource, uint64_t at, uint64_t length)
-{
-    static const struct body_ops ops = {.next = slice_next, .close = slice_closed};
-    struct slice_body *own = arena_zalloc(arena, 1, sizeof(*own));
-
-    if (!own)
-        return NULL;
-    *own = (struct slice_body){
-        .body = {.ops = &ops, .length = length}, .request = resource, .at = at, .left = length};
-    return &own->body;
-}
 
 static enum outcome respond_slices(struct slice_request *s)
 {
@@ -201,7 +50,7 @@ static enum outcome respond_slices(struct slice_request *s)
     if (representation_respond(p->x, &whole) < 0)
         return exchange_error_response(p->x, 500);
     if (!p->x->response.body) /* 304, 412, 416 */
-        release_child(s);
+        slice_child_release(s);
     return OUTCOME_RESPONDED;
 }
 
@@ -215,7 +64,7 @@ static void find_first(struct slice_request *s)
         return;
     value = str_skip(value, 6);
     if (str_to_u64(str_cut(&value, '-'), &at) == 0 && at <= INT64_MAX / 2)
-        s->first = at / size_of(s);
+        s->first = at / slice_size(s);
 }
 
 /* Continues without slices. If nothing is stored, a range may be requested unchanged. */
@@ -229,39 +78,6 @@ static enum outcome fetch_whole(struct slice_request *s)
     return cached_slices_missed(s->p);
 }
 
-/* Passes on the subrequest's body, which is a complete response instead of a slice, or an error. */
-static int whole_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
-{
-    struct slice_body *own = container_of(body, struct slice_body, body);
-    struct body *inner = own->request->child->response.body;
-
-    inner->wake = child_body_woken;
-    inner->owner = own;
-    return inner->ops->next(inner, accept, room, out);
-}
-
-static void whole_closed(struct body *body)
-{
-    release_child(container_of(body, struct slice_body, body)->request);
-}
-
-static int pass_on(struct slice_request *s)
-{
-    static const struct body_ops ops = {.next = whole_next, .close = whole_closed};
-    struct response *from = &s->child->response, *to = &s->p->x->response;
-    struct arena *arena = &s->p->x->arena;
-    struct slice_body *own = arena_zalloc(arena, 1, sizeof(*own));
-
-    to->headers.count = 0;
-    if (!own || headers_copy(&to->headers, arena, &from->headers) < 0)
-        return -ENOMEM;
-    own->body = (struct body){.ops = &ops, .length = from->body->length};
-    own->request = s;
-    to->status = from->status;
-    to->body = &own->body;
-    return 0;
-}
-
 static enum outcome follow_redirect(struct slice_request *s)
 {
     enum outcome outcome = cached_child_follow_redirect(s->p, gateway_request_of(s->child));
@@ -269,7 +85,7 @@ static enum outcome follow_redirect(struct slice_request *s)
     unlock_metadata(s);
     s->begun = true;
     s->p->stage = GATEWAY_DONE;
-    release_child(s);
+    slice_child_release(s);
     return outcome;
 }
 
@@ -288,7 +104,7 @@ static enum outcome use_child_response(struct slice_request *s)
     if (is_redirected(s->child))
         return follow_redirect(s);
     if (s->serve_stale) {
-        release_child(s);
+        slice_child_release(s);
         s->p->cached->status = CACHED_STALE;
     }
     if (s->known || s->serve_stale) {
@@ -297,38 +113,21 @@ static enum outcome use_child_response(struct slice_request *s)
         return respond_slices(s);
     }
     if (s->plain || (status == 416 && s->first == 0)) {
-        release_child(s);
+        slice_child_release(s);
         return fetch_whole(s);
     }
     if (status == 416) { /* the resource ends before this slice: slice 0 gives its length */
         s->first = 0;
-        return request_slice(s, 0) < 0 ? exchange_error_response(x, 500) : OUTCOME_PENDING;
+        return slice_child_request(s, 0) < 0 ? exchange_error_response(x, 500) : OUTCOME_PENDING;
     }
     unlock_metadata(s);
     s->begun = true;
     s->p->stage = GATEWAY_DONE;
-    if (!s->child->response.body || pass_on(s) < 0) {
-        release_child(s);
+    if (!s->child->response.body || slice_child_pass_on(s) < 0) {
+        slice_child_release(s);
         return exchange_error_response(x, status < 300 ? 500 : status);
     }
     return OUTCOME_RESPONDED;
-}
-
-static void child_responded(struct exchange *child, void *owner)
-{
-    struct slice_request *s = owner;
-    struct slice_body *waiting = s->waiting;
-
-    if (child != s->child) {
-        cached_child_release(child);
-        return;
-    }
-    s->has_response = true;
-    s->waiting = NULL;
-    if (!s->begun)
-        gateway_resume(s->p, use_child_response(s));
-    else if (waiting)
-        waiting->body.wake(waiting->body.owner);
 }
 
 /* Parses the metadata of an entry into this arena. False: malformed, or for another slice size. */
@@ -338,7 +137,7 @@ static bool read_metadata(struct slice_request *s, const struct stored_response 
     struct str size = str_cut(&place, '/');
     uint64_t slice;
 
-    if (!place.data || str_to_u64(size, &slice) < 0 || slice != size_of(s) ||
+    if (!place.data || str_to_u64(size, &slice) < 0 || slice != slice_size(s) ||
         str_to_u64(place, &s->metadata.total) < 0 || s->metadata.total == 0)
         return false;
     s->metadata.stored = stored->metadata;
@@ -387,6 +186,11 @@ static enum outcome find_metadata(struct slice_request *s)
     return pending ? OUTCOME_PENDING : use_stored_metadata(s, entry);
 }
 
+static void first_slice_responded(struct slice_request *s)
+{
+    gateway_resume(s->p, use_child_response(s));
+}
+
 static enum outcome slice_begin(struct gateway_request *p)
 {
     struct slice_request *s = arena_zalloc(&p->x->arena, 1, sizeof(*s));
@@ -395,6 +199,7 @@ static enum outcome slice_begin(struct gateway_request *p)
         return exchange_error_response(p->x, 500);
     p->slice_request = s;
     s->p = p;
+    s->responded = first_slice_responded;
     s->key = cached_metadata_key(p, cached_of(p)->primary);
     if (!s->key.data)
         return exchange_error_response(p->x, 500);
@@ -429,7 +234,7 @@ static enum outcome slice_fetch(struct gateway_request *p)
         return OUTCOME_PENDING;
     }
     s->origin.since = cache_zone_sequence(cache_store_conf(store)->zone);
-    return request_slice(s, s->first) < 0 ? exchange_error_response(p->x, 500) : OUTCOME_PENDING;
+    return slice_child_request(s, s->first) < 0 ? exchange_error_response(p->x, 500) : OUTCOME_PENDING;
 }
 
 static void slice_end(struct gateway_request *p)

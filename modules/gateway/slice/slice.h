@@ -21,7 +21,7 @@ extern const struct cache_slices slices;
 /* The metadata of the complete representation. */
 struct slice_metadata {
     uint64_t total;
-    struct stored_metadata stored;        /* its salt is part of the keys of the slices */
+    struct stored_metadata stored;  /* its salt is part of the keys of the slices */
     struct headers headers;         /* in the arena of the exchange */
     struct validators validators;
 };
@@ -29,17 +29,18 @@ struct slice_metadata {
 /* The state of one exchange that is answered from slices. In its arena. */
 struct slice_request {
     struct gateway_request *p;
+    void (*responded)(struct slice_request *s); /* the subrequest has a response, and `begun` is not set */
     struct str key;                 /* of the metadata */
     struct cache_lookup lookup;
     struct cache_waiter waiter;
     struct cache_origin origin;     /* hash of the metadata, which `fill_lock` belongs to */
-    uint64_t fill_lock;                 /* held while the first slice is fetched; 0: none */
+    uint64_t fill_lock;             /* held while the first slice is fetched; 0: none */
     struct cache_entry *stale;      /* referenced: metadata that needs revalidation; NULL: none */
     struct slice_metadata metadata;
     bool known;                     /* the metadata is known */
     bool plain;                     /* continue without slices: the response is not a slice, or must not be stored */
     bool waited;                    /* has waited for another request's first slice */
-    bool serve_stale;                   /* the upstream failed, and `stale` may be used */
+    bool serve_stale;               /* the upstream failed, and `stale` may be used */
     bool begun;                     /* the response has begun */
     int error;                      /* slices of different versions: the response is aborted */
     uint64_t first;                 /* index of the first slice requested */
@@ -50,8 +51,23 @@ struct slice_request {
     struct slice_body *waiting;     /* to be woken by that response; NULL: none */
 };
 
+/* The size of all slices except the last one. */
+static inline uint64_t slice_size(const struct slice_request *s)
+{
+    return s->p->conf->cache.slice;
+}
+
+/* slice_body.c: starts a subrequest for a slice, and releases the previous one; s->responded or the body follows. 0 or -errno. */
+MUST_CHECK int slice_child_request(struct slice_request *s, uint64_t index);
+/* Releases the subrequest, if there is one. One that has no response yet continues detached. */
+void slice_child_release(struct slice_request *s);
+/* Responds with the response of the subrequest, which is complete instead of a slice, or an error. 0 or -ENOMEM. */
+MUST_CHECK int slice_child_pass_on(struct slice_request *s);
+/* A body of the bytes [at, at + length) of the representation; `resource` is a struct slice_request. NULL: out of memory. */
+struct body *slice_span(struct arena *arena, void *resource, uint64_t at, uint64_t length);
+
 /*
- * slice_metadata.c: copies the fields of the complete representation into s->stored, without those of a slice. 0 or
+ * slice_metadata.c: copies the fields of the complete representation into s->metadata, without those of a slice. 0 or
  * -ENOMEM.
  */
 MUST_CHECK int slice_copy_fields(struct slice_request *s, const struct headers *from);

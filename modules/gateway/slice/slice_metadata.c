@@ -14,7 +14,7 @@
 
 struct range slice_range(const struct slice_part *slice)
 {
-    uint64_t size = slice->of->p->conf->cache.slice, first = slice->index * size;
+    uint64_t size = slice_size(slice->of), first = slice->index * size;
     uint64_t last = first + size - 1;
 
     if (slice->of->known && last >= slice->of->metadata.total)
