@@ -1,134 +1,15 @@
 /*
- * Resolves includes after parsing: merges the keys of a file in place of its `include`, appends lists, and reports
- * duplicates with the names of both files.
+ * Resolves includes after parsing: merges the keys of a file in place of its `include`, and appends lists.
  */
 #include "conf/conf_include.h"
 
-#include "base/table.h"
+#include "conf/conf_merge.h"
 #include "conf/conf_parse.h"
 
 #include <glob.h>
 #include <stdlib.h>
 
 static struct conf_node *file_load(struct conf_loader *loader, struct str path, const struct conf_node *at);
-
-static void out_of_memory(struct conf_loader *loader)
-{
-    conf_error(loader->errors, (struct conf_mark){NULL, 0, 0}, STR(""), "out of memory");
-    loader->stop = true;
-}
-
-struct merge {
-    struct conf_loader *loader;
-    struct conf_node *map;
-    struct buffer pairs;
-    struct table index; /* key -> index in pairs plus 1 */
-};
-
-static void pair_append(struct merge *merge, struct conf_pair pair)
-{
-    size_t place = merge->pairs.length / sizeof(pair) + 1;
-
-    if (buffer_append(&merge->pairs, str_of((const char *)&pair, sizeof(pair))) < 0 ||
-        table_set(&merge->index, pair.key->text, (void *)place) < 0)
-        out_of_memory(merge->loader);
-}
-
-static bool merge_finish(struct merge *merge)
-{
-    struct conf_pair *pairs = arena_alloc(merge->loader->arena, merge->pairs.length);
-
-    if (pairs) {
-        if (merge->pairs.length)
-            memcpy(pairs, merge->pairs.data, merge->pairs.length);
-        merge->map->pairs = pairs;
-        merge->map->count = merge->pairs.length / sizeof(*pairs);
-    } else {
-        out_of_memory(merge->loader);
-    }
-    buffer_finish(&merge->pairs);
-    table_finish(&merge->index);
-    return pairs;
-}
-
-static void pair_merge(struct merge *merge, struct conf_pair pair);
-
-static struct conf_node *maps_merged(struct conf_loader *loader, const struct conf_node *first,
-                                     const struct conf_node *second)
-{
-    struct merge merge = {.loader = loader, .map = arena_alloc(loader->arena, sizeof(*merge.map))};
-
-    if (!merge.map) {
-        out_of_memory(loader);
-        return NULL;
-    }
-    *merge.map = *first;
-    table_init(&merge.index, false);
-    for (size_t i = 0; i < first->count; i++)
-        pair_append(&merge, first->pairs[i]);
-    for (size_t i = 0; i < second->count; i++)
-        pair_merge(&merge, second->pairs[i]);
-    return merge_finish(&merge) ? merge.map : NULL;
-}
-
-static size_t items_of(const struct conf_node *node)
-{
-    return node->kind == CONF_LIST ? node->count : 1;
-}
-
-static struct conf_node *lists_joined(struct conf_loader *loader, struct conf_node *first,
-                                      struct conf_node *second)
-{
-    size_t count = items_of(first) + items_of(second);
-    struct conf_node *list = arena_alloc(loader->arena, sizeof(*list));
-    size_t at = 0;
-
-    if (list) {
-        *list = (struct conf_node){.kind = CONF_LIST, .mark = first->mark, .visited = true, .count = count};
-        list->items = arena_zalloc(loader->arena, count, sizeof(*list->items));
-    }
-    if (!list || !list->items) {
-        out_of_memory(loader);
-        return NULL;
-    }
-    for (size_t i = 0; i < items_of(first); i++)
-        list->items[at++] = first->kind == CONF_LIST ? first->items[i] : first;
-    for (size_t i = 0; i < items_of(second); i++)
-        list->items[at++] = second->kind == CONF_LIST ? second->items[i] : second;
-    return list;
-}
-
-/* True if both values are joined to a list, as `server` is: each file may have one server, as a mapping. */
-static bool is_joined_list(const struct conf_pair *first, const struct conf_pair *second)
-{
-    return first->value->kind == CONF_LIST || second->value->kind == CONF_LIST ||
-           str_equal(first->key->text, STR("server"));
-}
-
-static void pair_merge(struct merge *merge, struct conf_pair pair)
-{
-    size_t place = (size_t)table_get(&merge->index, pair.key->text);
-    struct conf_pair *first;
-    struct conf_node *merged;
-
-    if (!place) {
-        pair_append(merge, pair);
-        return;
-    }
-    first = (struct conf_pair *)(void *)merge->pairs.data + place - 1;
-    if (is_joined_list(first, &pair)) {
-        merged = lists_joined(merge->loader, first->value, pair.value);
-    } else if (first->value->kind == CONF_MAP && pair.value->kind == CONF_MAP) {
-        merged = maps_merged(merge->loader, first->value, pair.value);
-    } else {
-        conf_error(merge->loader->errors, pair.key->mark, STR("keep one of them"),
-                   "'" STR_FMT "' is given here and in " STR_FMT ":%u", STR_ARG(pair.key->text),
-                   STR_ARG(first->key->mark.file->path), first->key->mark.line);
-        return;
-    }
-    if (merged)
-        first->value = merged;
-}
 
 static bool includes_itself(struct conf_loader *loader, const struct conf_file *own,
                              const struct conf_node *at)
@@ -203,7 +84,7 @@ static void files_each(struct conf_loader *loader, const struct conf_node *name,
     int result;
 
     if (!path.data) {
-        out_of_memory(loader);
+        loader_out_of_memory(loader);
         return;
     }
     if (!has_wildcard(path)) {
@@ -212,7 +93,7 @@ static void files_each(struct conf_loader *loader, const struct conf_node *name,
     }
     result = glob(path.data, GLOB_NOSORT, NULL, &found);
     if (result == GLOB_NOSPACE)
-        out_of_memory(loader);
+        loader_out_of_memory(loader);
     if (result == 0) {
         qsort(found.gl_pathv, found.gl_pathc, sizeof(*found.gl_pathv), by_name);
         for (size_t i = 0; i < found.gl_pathc && !loader->stop; i++)
@@ -223,7 +104,7 @@ static void files_each(struct conf_loader *loader, const struct conf_node *name,
 
 static void merge_file(void *argument, struct str path, const struct conf_node *at)
 {
-    struct merge *merge = argument;
+    struct conf_merge *merge = argument;
     struct conf_node *root = file_load(merge->loader, path, at);
 
     if (!root || root->absent)
@@ -235,13 +116,13 @@ static void merge_file(void *argument, struct str path, const struct conf_node *
         return;
     }
     for (size_t i = 0; i < root->count; i++)
-        pair_merge(merge, root->pairs[i]);
+        conf_merge_add(merge, root->pairs[i]);
 }
 
-static void merge_include(struct merge *merge, const struct conf_pair *pair)
+static void merge_include(struct conf_merge *merge, const struct conf_pair *pair)
 {
     const struct conf_node *value = pair->value;
-    size_t count = items_of(value);
+    size_t count = conf_item_count(value);
 
     for (size_t i = 0; i < count && !merge->loader->stop; i++) {
         const struct conf_node *name = value->kind == CONF_LIST ? value->items[i] : value;
@@ -261,7 +142,7 @@ static bool is_include(const struct conf_pair *pair)
 
 static void map_resolve(struct conf_loader *loader, struct conf_node *map)
 {
-    struct merge merge = {.loader = loader, .map = map};
+    struct conf_merge merge = {.loader = loader, .map = map};
     bool including = false;
 
     for (size_t i = 0; i < map->count; i++)
@@ -276,12 +157,12 @@ static void map_resolve(struct conf_loader *loader, struct conf_node *map)
         }
         pair->value = includes_resolve(loader, pair->value);
         if (pair->value && including)
-            pair_merge(&merge, *pair);
+            conf_merge_add(&merge, *pair);
         else if (pair->value)
-            pair_append(&merge, *pair);
+            conf_merge_append(&merge, *pair);
     }
     if (!loader->stop)
-        merge_finish(&merge);
+        conf_merge_finish(&merge);
     buffer_finish(&merge.pairs);
     table_finish(&merge.index);
 }
@@ -294,7 +175,7 @@ struct list_part {
 static void list_append(struct list_part *part, struct conf_node *node)
 {
     if (buffer_append(&part->items, str_of((const char *)&node, sizeof(struct conf_node *))) < 0)
-        out_of_memory(part->loader);
+        loader_out_of_memory(part->loader);
 }
 
 /* Appends a list in the file item by item, and any other value as one item. */
@@ -333,7 +214,7 @@ static void list_resolve(struct conf_loader *loader, struct conf_node *list)
         list->items = items;
         list->count = part.items.length / sizeof(*items);
     } else {
-        out_of_memory(loader);
+        loader_out_of_memory(loader);
     }
     buffer_finish(&part.items);
 }
@@ -346,7 +227,7 @@ struct conf_node *includes_resolve(struct conf_loader *loader, struct conf_node 
         struct str path = path_beside(loader, node);
 
         if (!path.data)
-            out_of_memory(loader);
+            loader_out_of_memory(loader);
         return path.data ? file_load(loader, path, node) : NULL;
     }
     node->visited = true;
