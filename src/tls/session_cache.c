@@ -12,16 +12,15 @@
 #include "base/saturate.h"
 #include "base/shared_zone.h"
 
-#include <errno.h>
 #include <openssl/crypto.h>
 
 enum { PER_CHAIN = 512 }; /* bytes of the ring per chain */
 
 struct record {
-    uint64_t next; /* position of the next entry of the chain plus 1; 0: none */
+    uint64_t next;                  /* position of the next entry of the chain plus 1; 0: none */
     uint64_t until_ms;
-    uint32_t size;   /* distance to the next entry */
-    uint32_t length; /* of the session; 0: removed or padding */
+    uint32_t size;                  /* distance to the next entry */
+    uint32_t length;                /* of the session; 0: removed or padding */
     uint32_t id_length;
     char id[SESSION_ID_MAX];
     char session[];
@@ -29,8 +28,8 @@ struct record {
 
 struct session_cache {
     struct shared_zone shared;
-    uint64_t head, tail; /* growing positions; a position modulo ring_size is the offset in the ring */
-    uint64_t chains[];   /* the ring follows */
+    uint64_t head, tail;            /* growing positions; a position modulo ring_size is the offset in the ring */
+    uint64_t chains[];              /* the ring follows */
 };
 
 static size_t chain_count(const struct session_cache *cache)
@@ -289,45 +288,7 @@ void session_cache_remove(struct session_cache *cache, struct str id)
     unlock_cache(cache);
 }
 
-static struct session_cache *share_cache(const struct session_stores *before, const struct session_store *store)
+void session_cache_watch(struct session_cache *cache, struct log *log, struct str name)
 {
-    for (size_t i = 0; before && i < before->count; i++) {
-        if (before->items[i]->cache && before->items[i]->size == store->size &&
-            str_equal(before->items[i]->name, store->name))
-            return session_cache_share(before->items[i]->cache);
-    }
-    return NULL;
-}
-
-int session_stores_open(struct session_stores *stores, const struct session_stores *before, struct log *log)
-{
-    for (size_t i = 0; i < stores->count; i++) {
-        struct session_store *store = stores->items[i];
-
-        store->cache = share_cache(before, store);
-        if (!store->cache)
-            store->cache = session_cache_create((size_t)store->size);
-        if (!store->cache) {
-            log_write(log, LOG_EMERG, "no memory for the cache \"" STR_FMT "\" of TLS sessions",
-                      STR_ARG(store->name));
-            return -ENOMEM;
-        }
-    }
-    return 0;
-}
-
-void session_stores_watch(const struct session_stores *stores, struct log *log)
-{
-    for (size_t i = 0; i < stores->count; i++) {
-        if (stores->items[i]->cache)
-            shared_zone_watch(&stores->items[i]->cache->shared, log, "ssl_session_cache", stores->items[i]->name);
-    }
-}
-
-void session_stores_close(struct session_stores *stores)
-{
-    for (size_t i = 0; i < stores->count; i++) {
-        session_cache_destroy(stores->items[i]->cache);
-        stores->items[i]->cache = NULL;
-    }
+    shared_zone_watch(&cache->shared, log, "ssl_session_cache", name);
 }

@@ -10,7 +10,7 @@
 #include "base/str.h"
 
 #define SESSION_CACHE_MIN (32 * 1024) /* bytes */
-#define SESSION_ID_MAX      32
+#define SESSION_ID_MAX    32
 
 struct session_cache;
 
@@ -35,27 +35,7 @@ void session_cache_insert(struct session_cache *cache, struct str id, struct str
 size_t session_cache_get(struct session_cache *cache, struct str id, uint64_t now_ms, char *into);
 /* Removes a session, if present. */
 void session_cache_remove(struct session_cache *cache, struct str id);
-
-/* A named cache of the configuration. */
-struct session_store {
-    struct str name;
-    uint64_t size;                  /* bytes */
-    struct session_cache *cache;    /* NULL until session_stores_open */
-};
-
-struct session_stores {
-    struct session_store **items;
-    size_t count;
-};
-
-/*
- * Creates every cache. A cache of `before` (may be NULL) with the same name and size is carried over. 0, or -ENOMEM
- * (logged).
- */
-MUST_CHECK int session_stores_open(struct session_stores *stores, const struct session_stores *before, struct log *log);
-/* Called by a worker when it starts: from now on it logs damage of the caches to `log`. */
-void session_stores_watch(const struct session_stores *stores, struct log *log);
-/* Accepts stores that were not opened, or only in part. */
-void session_stores_close(struct session_stores *stores);
+/* From now on this process logs damage of the cache (shared_zone_watch). */
+void session_cache_watch(struct session_cache *cache, struct log *log, struct str name);
 
 #endif

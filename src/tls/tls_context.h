@@ -11,7 +11,7 @@
 #include "base/regex.h"
 #include "base/str.h"
 #include "tls/replay_window.h"
-#include "tls/session_cache.h"
+#include "tls/session_stores.h"
 #include "tls/ticket_keys.h"
 
 /* A certificate chain and its key. `certificate` "self-signed" is generated in memory. */

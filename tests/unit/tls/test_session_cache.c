@@ -1,4 +1,4 @@
-#include "tls/session_cache.h"
+#include "tls/session_stores.h"
 
 #include "base/limits.h"
 #include "base/shared_zone.h"
