@@ -191,6 +191,11 @@ int listener_open(const struct listen_address *address, int backlog)
     return fd;
 }
 
+bool listen_address_equal(const struct listen_address *a, const struct listen_address *b)
+{
+    return a->length == b->length && memcmp(&a->socket, &b->socket, a->length) == 0;
+}
+
 unsigned listen_address_port(const struct listen_address *address)
 {
     const struct sockaddr_storage *socket = &address->socket;

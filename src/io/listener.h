@@ -16,6 +16,8 @@ struct listen_address {
 MUST_CHECK int listen_address_parse(struct str text, struct listen_address *out_address);
 /* Formats "127.0.0.1:80", "[::1]:443", "unix:/path" into `into` (at least 128 bytes) and returns it. */
 struct str listen_address_format(const struct listen_address *address, char *into, size_t size);
+/* True for the same address and port, or the same path. */
+bool listen_address_equal(const struct listen_address *a, const struct listen_address *b);
 /* The TCP port; 0 for unix:. */
 unsigned listen_address_port(const struct listen_address *address);
 

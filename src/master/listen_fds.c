@@ -36,11 +36,6 @@ static unsigned read_count(struct log *log)
     return 0;
 }
 
-static bool same_address(const struct listen_address *a, const struct listen_address *b)
-{
-    return a->length == b->length && memcmp(&a->socket, &b->socket, a->length) == 0;
-}
-
 static int socket_option(int fd, int option)
 {
     int value = 0;
@@ -80,7 +75,7 @@ static size_t endpoint_of(struct listen_fds *passed, const struct listen_address
     struct configuration *configuration = &passed->configuration;
     size_t i = 0;
 
-    while (i < configuration->endpoint_count && !same_address(&configuration->endpoints[i].address, address))
+    while (i < configuration->endpoint_count && !listen_address_equal(&configuration->endpoints[i].address, address))
         i++;
     if (i == configuration->endpoint_count)
         configuration->endpoints[configuration->endpoint_count++].address = *address;
@@ -194,7 +189,7 @@ const struct sockets *listen_fds_sockets(const struct listen_fds *passed)
 static bool has_address(const struct configuration *configuration, const struct listen_address *address)
 {
     for (size_t i = 0; i < configuration->endpoint_count; i++) {
-        if (same_address(&configuration->endpoints[i].address, address))
+        if (listen_address_equal(&configuration->endpoints[i].address, address))
             return true;
     }
     return false;

@@ -91,16 +91,11 @@ static int probe_with_retries(const struct listen_address *address)
     return error;
 }
 
-static bool same_address(const struct listen_address *a, const struct listen_address *b)
-{
-    return a->length == b->length && memcmp(&a->socket, &b->socket, a->length) == 0;
-}
-
 /* Returns the endpoint with the address; -1: none. */
 static ssize_t find_address(const struct sockets *sockets, const struct listen_address *address)
 {
     for (size_t i = 0; sockets && i < sockets->endpoints; i++) {
-        if (same_address(&sockets->configuration->endpoints[i].address, address))
+        if (listen_address_equal(&sockets->configuration->endpoints[i].address, address))
             return (ssize_t)i;
     }
     return -1;
