@@ -9,7 +9,7 @@
 #include "command/serve_acme.h"
 #include "log/error_log.h"
 #include "master/master.h"
-#include "master/sockets.h"
+#include "master/socket_probe.h"
 #include "site/configuration.h"
 
 #include <errno.h>

@@ -166,7 +166,7 @@ static int bind_address(int fd, const struct listen_address *address)
     error = errno;
     if (error != EADDRINUSE || to->sa_family != AF_UNIX || !is_stale_unix_socket(address))
         return -error;
-    if (unlink(((const struct sockaddr_un *)&address->socket)->sun_path) < 0)
+    if (unlink(listen_address_path(address)) < 0)
         return -error;
     return bind(fd, to, address->length) < 0 ? -errno : 0;
 }
@@ -194,6 +194,13 @@ int listener_open(const struct listen_address *address, int backlog)
 bool listen_address_equal(const struct listen_address *a, const struct listen_address *b)
 {
     return a->length == b->length && memcmp(&a->socket, &b->socket, a->length) == 0;
+}
+
+const char *listen_address_path(const struct listen_address *address)
+{
+    const struct sockaddr_un *path = (const void *)&address->socket;
+
+    return address->socket.ss_family == AF_UNIX ? path->sun_path : NULL;
 }
 
 unsigned listen_address_port(const struct listen_address *address)

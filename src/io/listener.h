@@ -18,6 +18,8 @@ MUST_CHECK int listen_address_parse(struct str text, struct listen_address *out_
 struct str listen_address_format(const struct listen_address *address, char *into, size_t size);
 /* True for the same address and port, or the same path. */
 bool listen_address_equal(const struct listen_address *a, const struct listen_address *b);
+/* The path of unix:; NULL for an IP address. */
+const char *listen_address_path(const struct listen_address *address);
 /* The TCP port; 0 for unix:. */
 unsigned listen_address_port(const struct listen_address *address);
 

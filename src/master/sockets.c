@@ -4,70 +4,16 @@
  */
 #include "master/sockets.h"
 
+#include "master/socket_probe.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
-
-#define PROBES   5
-#define PROBE_MS 100
-
-static const char *unix_path(const struct listen_address *address)
-{
-    const struct sockaddr_un *path = (const void *)&address->socket;
-
-    return address->socket.ss_family == AF_UNIX ? path->sun_path : NULL;
-}
-
-/* Removes a unix: socket that rejects connections, which a crashed server left. */
-static int probe_unix(const struct listen_address *address, const char *path)
-{
-    struct stat status;
-    int error = 0;
-    int fd;
-
-    if (!path[0] || lstat(path, &status) < 0)
-        return 0;
-    if (!S_ISSOCK(status.st_mode))
-        return -EADDRINUSE;
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return -errno;
-    if (connect(fd, (const struct sockaddr *)&address->socket, address->length) == 0 || errno != ECONNREFUSED)
-        error = -EADDRINUSE;
-    else if (unlink(path) < 0)
-        error = -errno;
-    close(fd);
-    return error;
-}
-
-int socket_probe(const struct listen_address *address)
-{
-    const char *path = unix_path(address);
-    int family = address->socket.ss_family;
-    int on = 1;
-    int error = 0;
-    int fd;
-
-    if (path)
-        return probe_unix(address, path);
-    fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -errno;
-    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
-        (family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) < 0) ||
-        bind(fd, (const struct sockaddr *)&address->socket, address->length) < 0)
-        error = -errno;
-    close(fd);
-    return error;
-}
 
 static void log_probe_failure(struct log *log, const struct listen_address *address, int error)
 {
@@ -77,18 +23,6 @@ static void log_probe_failure(struct log *log, const struct listen_address *addr
     log_write(log, LOG_EMERG, "bind() to " STR_FMT " failed (%d: %s)%s", STR_ARG(name), -error,
               strerror(-error),
               error == -EACCES ? "; ports below 1024 need root or CAP_NET_BIND_SERVICE" : "");
-}
-
-/* Retries, because the kernel closes the sockets used by io_uring some time after the exit of the process. */
-static int probe_with_retries(const struct listen_address *address)
-{
-    int error = socket_probe(address);
-
-    for (int i = 0; i < PROBES && error == -EADDRINUSE; i++) {
-        poll(NULL, 0, PROBE_MS);
-        error = socket_probe(address);
-    }
-    return error;
 }
 
 /* Returns the endpoint with the address; -1: none. */
@@ -128,7 +62,7 @@ static int probe_all(const struct configuration *configuration, const struct soc
         if (find_address(before, address) >= 0 || has_port(before, endpoint))
             continue;
         /* Retries only for the first address in use. */
-        error = result == 0 ? probe_with_retries(address) : socket_probe(address);
+        error = result == 0 ? socket_probe_again(address) : socket_probe(address);
         if (error < 0) {
             log_probe_failure(log, address, error);
             result = error;
@@ -192,7 +126,7 @@ static int set_socket_mode(const char *path, mode_t mode)
  */
 static int restrict_inherited(const struct endpoint *place)
 {
-    const char *path = unix_path(&place->address);
+    const char *path = listen_address_path(&place->address);
     int error = place->control && path ? set_socket_mode(path, 0600) : 0;
 
     return error == -ENOENT ? 0 : error;
@@ -215,7 +149,7 @@ static int open_endpoint(struct sockets *sockets, size_t endpoint, const struct 
     int result;
 
     for (unsigned i = 0; i < sockets->slots; i++) {
-        if (i > 0 && (unix_path(&place->address) || is_shared(fds[0]))) {
+        if (i > 0 && (listen_address_path(&place->address) || is_shared(fds[0]))) {
             fds[i] = i < sockets->workers ? fds[0] : -1;
             continue;
         }
@@ -320,7 +254,7 @@ static void close_all(struct sockets *sockets, bool unlink_paths, const struct s
 
     for (size_t i = 0; sockets->fds && i < sockets->endpoints * sockets->slots; i++) {
         const struct listen_address *address = &sockets->configuration->endpoints[i / sockets->slots].address;
-        const char *path = unix_path(address);
+        const char *path = listen_address_path(address);
 
         if (removes_paths && path && path[0] && sockets->fds[i] >= 0 && find_address(successor, address) < 0)
             unlink(path);

@@ -19,12 +19,6 @@ struct sockets {
 };
 
 /*
- * Returns 0 if the address is free, else -errno (-EADDRINUSE). Probes without SO_REUSEPORT, which would let two
- * servers of one user share a port unnoticed. A unix: socket that rejects connections is removed.
- */
-MUST_CHECK int socket_probe(const struct listen_address *address);
-
-/*
  * Opens all sockets. Returns 0, or -errno after one log line per failed address ("bind() to 0.0.0.0:80 failed (98:
  * Address already in use)"); then none is open. Sockets of addresses that are also in `before` are inherited, with
  * their queued connections; NULL: none.

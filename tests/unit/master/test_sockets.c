@@ -1,3 +1,4 @@
+#include "master/socket_probe.h"
 #include "master/sockets.h"
 
 #include "../runner.h"
