@@ -42,6 +42,13 @@ static inline const struct fastcgi_conf *fastcgi_conf_of(const struct gateway_re
 
 int fastcgi_conf_check(void *conf, struct conf_reader *reader, const struct conf_node *at);
 
+/* fastcgi_conf_params.c */
+
+/* Reads `fastcgi_param` into a struct fastcgi_params: "NAME value [if_not_empty]", or a map from names to values. */
+directive_row fastcgi_read_params;
+/* Sets the parameters that need no fastcgi_param. 0, or -errno (reported). */
+MUST_CHECK int fastcgi_set_default_params(struct fastcgi_params *params, struct conf_reader *reader, const struct conf_node *at);
+
 /* fastcgi_params.c */
 
 /* Writes the beginning of a request with all parameters to p->sent.head. Errors as gateway.write_head. */

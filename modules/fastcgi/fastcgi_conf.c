@@ -1,5 +1,5 @@
 /*
- * The directives of fastcgi, and the default parameters.
+ * The directives of fastcgi.
  */
 #include "fastcgi.h"
 
@@ -8,36 +8,8 @@
 #include <errno.h>
 #include <stddef.h>
 
-#define AT(field)  offsetof(struct fastcgi_conf, field)
-#define PASS_HINT  STR("write: fastcgi_pass: unix:/run/php/php-fpm.sock, 127.0.0.1:9000, or the name of an upstream")
-#define PARAM_HINT STR("write: fastcgi_param: [SCRIPT_FILENAME /srv/app/index.php, {APP_ENV: production}]")
-
-static const struct {
-    const char *name, *value;
-    bool if_not_empty;
-} usual[] = {
-    {"SCRIPT_FILENAME", "$document_root$fastcgi_script_name", false},
-    {"SCRIPT_NAME", "$fastcgi_script_name", false},
-    {"PATH_INFO", "$fastcgi_path_info", true},
-    {"QUERY_STRING", "$query_string", false},
-    {"REQUEST_METHOD", "$request_method", false},
-    {"CONTENT_TYPE", "$content_type", false},
-    {"CONTENT_LENGTH", "", false}, /* set with the body */
-    {"REQUEST_URI", "$request_uri", false},
-    {"DOCUMENT_URI", "$document_uri", false},
-    {"DOCUMENT_ROOT", "$document_root", false},
-    {"SERVER_PROTOCOL", "$server_protocol", false},
-    {"REQUEST_SCHEME", "$scheme", false},
-    {"HTTPS", "$https", true},
-    {"GATEWAY_INTERFACE", "CGI/1.1", false},
-    {"SERVER_SOFTWARE", "sluice", false},
-    {"REMOTE_ADDR", "$remote_addr", false},
-    {"REMOTE_PORT", "$remote_port", false},
-    {"SERVER_ADDR", "$server_addr", false},
-    {"SERVER_PORT", "$server_port", false},
-    {"SERVER_NAME", "$server_name", false},
-    {"REDIRECT_STATUS", "200", false}, /* as in nginx's fastcgi.conf, for PHP with cgi.force_redirect */
-};
+#define AT(field) offsetof(struct fastcgi_conf, field)
+#define PASS_HINT STR("write: fastcgi_pass: unix:/run/php/php-fpm.sock, 127.0.0.1:9000, or the name of an upstream")
 
 static int read_pass(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
@@ -64,70 +36,6 @@ static int read_pass(struct conf_reader *reader, const struct conf_node *node, v
     return 0;
 }
 
-static int reject_param(struct conf_reader *reader, struct conf_mark mark)
-{
-    conf_error(reader->errors, mark, PARAM_HINT,
-               "fastcgi_param takes a name, a value, and optionally if_not_empty");
-    return -EINVAL;
-}
-
-static int read_params_map(struct conf_reader *reader, const struct conf_node *node, struct fastcgi_params *params)
-{
-    int error = 0;
-
-    params->items = arena_zalloc(reader->arena, node->count + 1, sizeof(*params->items));
-    if (!params->items)
-        return -ENOMEM;
-    for (size_t i = 0; i < node->count && error == 0; i++) {
-        struct fastcgi_param *param = &params->items[params->count++];
-
-        param->name = node->pairs[i].key->text;
-        error = str_empty(param->name) ? reject_param(reader, node->pairs[i].key->mark)
-                                       : conf_read_template(reader, node->pairs[i].value, &param->value);
-    }
-    return error;
-}
-
-/* "NAME value", optionally followed by "if_not_empty"; or a map from names to values. */
-static int read_params(struct conf_reader *reader, const struct conf_node *node, void *out)
-{
-    struct fastcgi_params *params = out;
-    struct conf_words words;
-    int error;
-
-    if (node->kind == CONF_MAP)
-        return read_params_map(reader, node, params);
-    error = conf_read_words(reader, node, &words);
-    if (error < 0)
-        return error;
-    if (words.count < 2 || words.count > 3 || str_empty(words.items[0]) ||
-        (words.count == 3 && !str_equal(words.items[2], STR("if_not_empty"))))
-        return reject_param(reader, node->mark);
-    params->items = arena_zalloc(reader->arena, 1, sizeof(*params->items));
-    if (!params->items)
-        return -ENOMEM;
-    params->count = 1;
-    *params->items = (struct fastcgi_param){.name = words.items[0], .if_not_empty = words.count == 3};
-    return conf_read_template_word(reader, node, words.items[1], &params->items->value);
-}
-
-static int find_default_params(struct fastcgi_params *params, struct conf_reader *reader, const struct conf_node *at)
-{
-    size_t count = sizeof(usual) / sizeof(usual[0]);
-    int error = 0;
-
-    params->items = arena_zalloc(reader->arena, count, sizeof(*params->items));
-    if (!params->items)
-        return -ENOMEM;
-    for (size_t i = 0; i < count && error == 0; i++) {
-        params->items[i].name = str_from(usual[i].name);
-        params->items[i].if_not_empty = usual[i].if_not_empty;
-        error = conf_read_template_word(reader, at, str_from(usual[i].value), &params->items[i].value);
-    }
-    params->count = count;
-    return error;
-}
-
 int fastcgi_conf_check(void *conf, struct conf_reader *reader, const struct conf_node *at)
 {
     struct fastcgi_conf *own = conf;
@@ -137,7 +45,9 @@ int fastcgi_conf_check(void *conf, struct conf_reader *reader, const struct conf
     if (own->gateway.pass.set_in_location && !reader->is_overlay && !conf_map_get(at, STR("fastcgi_pass")))
         own->gateway.pass = (struct gateway_pass){0};
     error = gateway_conf_complete(&own->gateway, reader, at);
-    return error == 0 && own->default_params.count == 0 ? find_default_params(&own->default_params, reader, at) : error;
+    if (error < 0 || own->default_params.count > 0)
+        return error;
+    return fastcgi_set_default_params(&own->default_params, reader, at);
 }
 
 static int read_split(struct conf_reader *reader, const struct conf_node *node, void *out)
@@ -154,55 +64,6 @@ static int read_split(struct conf_reader *reader, const struct conf_node *node, 
                "two groups are required: the script, and the rest of the path");
     return -EINVAL;
 }
-
-static const struct fastcgi_conf *conf_of(const struct exchange *x)
-{
-    const struct gateway_request *p = gateway_request_of(x);
-
-    return p && p->x && p->conf->gateway == &fastcgi_gateway ? fastcgi_conf_of(p) : NULL;
-}
-
-/* Returns group 1 or 2 of fastcgi_split_path_info; data NULL if it is not configured or does not match. */
-static struct str part_of_path(const struct exchange *x, const struct fastcgi_conf *conf, unsigned group)
-{
-    const struct regex *regex = conf && conf->split_path_info ? capture_regex(conf->split_path_info) : NULL;
-
-    if (!regex || regex_match(regex, x->request.path) != 1)
-        return (struct str){NULL, 0};
-    return regex_group(regex, x->request.path, group);
-}
-
-/* Returns the path of the script: the part before the path info, with fastcgi_index added after a slash. */
-static struct str get_script_name(const void *subject, struct str parameter, struct arena *arena)
-{
-    struct exchange *x = (struct exchange *)(uintptr_t)subject;
-    const struct fastcgi_conf *conf = conf_of(x);
-    struct str path = part_of_path(x, conf, 1);
-    struct str name;
-
-    if (!path.data)
-        path = x->request.path;
-    if (!conf || !conf->index || !str_ends(path, STR("/")))
-        return path;
-    name = template_eval(conf->index, x, arena);
-    return name.data ? arena_join(arena, (const struct str[]){path, name}, 2) : name;
-}
-
-static struct str get_path_rest(const void *subject, struct str parameter, struct arena *arena)
-{
-    struct str rest = part_of_path(subject, conf_of(subject), 2);
-
-    return rest.data ? rest : STR("");
-}
-
-static const struct variable variables[] = {
-    {"fastcgi_path_info", false, get_path_rest, .type = "text",
-     .help = "The part of the path after the script, by fastcgi_split_path_info."},
-    {"fastcgi_script_name", false, get_script_name, .type = "text",
-     .help = "Path of the script, with fastcgi_index added after a slash."},
-};
-
-const struct variable_table fastcgi_variables = {variables, sizeof(variables) / sizeof(variables[0]), NULL};
 
 #define DURATION(key, field, text)                                                                           \
     {.name = (key),                                                                                          \
@@ -237,7 +98,7 @@ const struct directive fastcgi_directives[] = {
      .merge = MERGE_APPEND,
      .offset = AT(params),
      .row_size = sizeof(struct fastcgi_params),
-     .row = read_params,
+     .row = fastcgi_read_params,
      .syntax = "name value [if_not_empty] | {name: value, ...}",
      .example = "fastcgi_param: [SCRIPT_FILENAME /srv/app/index.php, {APP_ENV: production}]",
      .help = "Parameters of the application. SCRIPT_FILENAME and all other standard parameters are set without it; "
