@@ -200,12 +200,14 @@ struct wire {
     struct cipher_context *cipher_context;       /* the cache may evict it and set this to NULL */
     uint64_t sealed_ms;             /* time of the last sealed record */
     uint32_t sent_since_idle;       /* plaintext since the last idle period; counting stops at SMALL_RECORD_BYTES */
-    uint32_t unsent_max;            /* wire_limit_unsent; 0: none */
+    uint32_t unsent_max;            /* wire_limit_unsent, doubled unsent_doublings times; 0: no limit */
+    uint32_t confirmed;             /* wire_bytes_confirmed at the time confirmed_ms, modulo 2^32 */
+    int fd;
     struct transfer transfer;       /* of chunks without a transfer of their own */
     uint64_t sent;                  /* bytes: see wire_bytes_sent */
     uint64_t received;              /* bytes; from WIRE_LINGERING on the discarded ones */
-    int fd;
     uint32_t pipe_max;              /* bytes requested into `pipe` */
+    uint16_t confirmed_ms;          /* modulo 2^16 */
     uint8_t state;                  /* enum wire_state */
     uint8_t sealing;                /* enum wire_sealing */
     uint8_t end;                    /* enum wire_close_reason, in WIRE_CLOSING */
@@ -213,23 +215,24 @@ struct wire {
     bool promoting;                 /* the span waits for an empty queue, then for the kernel */
     uint8_t span_method;            /* enum span_method */
     uint8_t gather_doublings;       /* LIMIT_GATHER_FIRST, doubled this often, is what may be gathered */
-    bool small_send_buffer;         /* SEALING_KERNEL: the send buffer holds few segments */
     bool receiving;                 /* wire_receive is pending */
     bool receives_large;            /* ... or wire_receive_large */
     bool watching;                  /* wire_watch is pending */
     bool delivering;                /* inside `received` or `opened` */
     bool turn_ended;                /* by the last chunk */
+    uint8_t unsent_doublings;
     uint8_t turn_room;              /* full records that the socket takes at once, or a value of enum turn_room */
     bool was_full;                  /* there was no room before the send in flight */
-    bool peer_ended;
-    bool truncated;                 /* end of stream without close_notify */
-    bool got_plain_http;
-    bool finishing;                 /* wire_finish: the end follows the queued output */
-    bool notified;                  /* close_notify was queued */
-    bool unacknowledged_before;     /* result of the last check of wire_unacknowledged */
-    bool key_exhausted;                      /* `ending` was called */
     uint8_t rekeying;               /* keys queued for the kernel */
     uint8_t blocks_in_flight;       /* blocks in flight, not yet counted as sent */
+    bool small_send_buffer : 1;     /* SEALING_KERNEL: the send buffer holds few segments */
+    bool peer_ended : 1;
+    bool truncated : 1;             /* end of stream without close_notify */
+    bool got_plain_http : 1;
+    bool finishing : 1;             /* wire_finish: the end follows the queued output */
+    bool notified : 1;              /* close_notify was queued */
+    bool unacknowledged_before : 1; /* result of the last check of wire_unacknowledged */
+    bool key_exhausted : 1;         /* `ending` was called */
 };
 
 /*
@@ -251,11 +254,13 @@ MUST_CHECK int wire_open_client(struct wire *wire, struct wire_shared *shared, c
 
 /*
  * The socket accepts output only while less than `bytes` are queued in it and not sent (TCP_NOTSENT_LOWAT, tcp(7)):
- * what is in the socket cannot be overtaken by a more urgent response. After a chunk with `ends_turn` there is room
- * again only as far as the socket takes more at once, and not before a send that waits for the socket is complete: at
- * most one record waits, with a part of a record of response heads before it. No effect on UNIX sockets.
+ * what is in the socket cannot be overtaken by a more urgent response. To a peer that acknowledges more than `bytes`
+ * in UNSENT_MS, the limit is what it acknowledges in that time, up to `bytes` doubled UNSENT_DOUBLINGS times. After a
+ * chunk with `ends_turn` there is room again only as far as the socket takes more at once, and not before a send that
+ * waits for the socket is complete: at most one record waits, with a part of a record of response heads before it. No
+ * effect on UNIX sockets.
  */
-void wire_limit_unsent(struct wire *wire, int bytes);
+void wire_limit_unsent(struct wire *wire, uint32_t bytes);
 
 /*
  * Changes the settings, which must outlive the wire. No effect while a record is open under another record size,

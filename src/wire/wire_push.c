@@ -83,6 +83,8 @@ static void await_socket(struct wire *wire)
 /* What was sent is complete. While the socket is full, the next response to send is not chosen. */
 static void begin_turn(struct wire *wire, bool was_writable)
 {
+    if (wire->unsent_max > 0)
+        wire_adapt_unsent(wire);
     if (wire->turn_ended && wire_turn_waits(wire)) {
         drop_sent_blocks(wire);
         await_socket(wire);

@@ -151,6 +151,8 @@ void wire_continue(struct wire *wire, bool was_writable);
 
 /* wire_turn.c */
 
+/* After a send: adapts unsent_max, if there is one, to the rate at which the peer acknowledges bytes. */
+void wire_adapt_unsent(struct wire *wire);
 /* turn_ended: limits what is queued to what the socket takes at once. */
 void wire_end_turn(struct wire *wire);
 /* turn_ended, and a send is complete: true if the queue is empty, and the socket takes less than one record. */

@@ -16,10 +16,50 @@
 enum { SMALL_QUEUE = LIMIT_RECORD_PLAINTEXT / 2 }; /* a response head is not sent without the DATA frame after it */
 
 /* UNIX sockets have no such option. */
-void wire_limit_unsent(struct wire *wire, int bytes)
+static void set_unsent_max(struct wire *wire, uint32_t bytes, uint8_t doublings)
 {
-    if (setsockopt(wire->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes) == 0)
-        wire->unsent_max = (uint32_t)bytes;
+    if (setsockopt(wire->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes) < 0)
+        return;
+    wire->unsent_max = bytes;
+    wire->unsent_doublings = doublings;
+}
+
+void wire_limit_unsent(struct wire *wire, uint32_t bytes)
+{
+    set_unsent_max(wire, bytes, 0);
+}
+
+/* Powers of two: a steady rate does not change the socket option. */
+static uint8_t doublings_for(uint32_t min, uint64_t bytes)
+{
+    uint8_t doublings = 0;
+
+    while (doublings < UNSENT_DOUBLINGS && (uint64_t)min << (doublings + 1) <= bytes)
+        doublings++;
+    return doublings;
+}
+
+/* Bytes acknowledged since the last call. Those of a kTLS socket may decrease: TCP counts its record heads, too. */
+static uint32_t newly_confirmed(struct wire *wire)
+{
+    uint32_t confirmed = (uint32_t)wire_bytes_confirmed(wire), bytes = confirmed - wire->confirmed;
+
+    wire->confirmed = confirmed;
+    return bytes <= INT32_MAX ? bytes : 0;
+}
+
+void wire_adapt_unsent(struct wire *wire)
+{
+    uint16_t now = (uint16_t)wire->shared->loop->clock.monotonic_ms, elapsed = (uint16_t)(now - wire->confirmed_ms);
+    uint32_t min = wire->unsent_max >> wire->unsent_doublings;
+    uint8_t doublings;
+
+    if (elapsed < UNSENT_PERIOD_MS)
+        return;
+    wire->confirmed_ms = now;
+    doublings = doublings_for(min, (uint64_t)newly_confirmed(wire) * UNSENT_MS / elapsed);
+    if (doublings != wire->unsent_doublings)
+        set_unsent_max(wire, min << doublings, doublings);
 }
 
 static size_t queue_length(const struct wire *wire)

@@ -7,8 +7,11 @@
 
 #include "base/limits.h"
 #include "build_options.h"
+#include "wire/wire_queue.h"
 
 #include <check.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -241,6 +244,77 @@ START_TEST(turn_ends_after_the_read_of_its_span)
 }
 END_TEST
 
+static const struct rate {
+    const char *name;
+    uint64_t confirmed;             /* bytes that the client acknowledged */
+    uint32_t elapsed_ms;
+    uint8_t before, after;          /* unsent_doublings */
+} rates[] = {
+    {"too early to measure", 100 * UNSENT, UNSENT_PERIOD_MS - 1, 0, 0},
+    {"nothing was acknowledged", 0, UNSENT_PERIOD_MS, 0, 0},
+    {"slow", 2 * UNSENT - 1, UNSENT_MS, 0, 0},
+    {"twice the limit", 2 * UNSENT, UNSENT_MS, 0, 1},
+    {"four times, rounded down", 7 * UNSENT, UNSENT_MS, 0, 2},
+    {"the same rate in a longer time", 70 * UNSENT, 10 * UNSENT_MS, 0, 2},
+    {"capped", 1000 * UNSENT, UNSENT_MS, 0, UNSENT_DOUBLINGS},
+    {"slower than before", 3 * UNSENT, UNSENT_MS, 3, 1},
+    {"fewer than before", UINT32_MAX, UNSENT_MS, 1, 0},
+    {"after a pause", 8 * UNSENT, 1000 * UNSENT_MS, 3, 0},
+};
+
+static uint32_t unsent_limit_of_socket(int fd)
+{
+    uint32_t bytes = 0;
+    socklen_t length = sizeof bytes;
+
+    ck_assert_int_eq(getsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, &length), 0);
+    return bytes;
+}
+
+START_TEST(limit_follows_the_rate_of_the_client)
+{
+    const struct rate *rate = &rates[_i];
+
+    open_wire(0, PLAIN, &rows[0], -1);
+    wire_limit_unsent(&kit.wire, UNSENT);
+    kit.wire.unsent_max <<= rate->before;
+    kit.wire.unsent_doublings = rate->before;
+    kit.wire.confirmed = UINT32_MAX;
+    kit.wire.sent = UINT32_MAX + rate->confirmed;
+    kit.wire.confirmed_ms = (uint16_t)(kit.loop.clock.monotonic_ms - rate->elapsed_ms);
+    wire_adapt_unsent(&kit.wire);
+    ck_assert_msg(kit.wire.unsent_doublings == rate->after, "%s: %u", rate->name, kit.wire.unsent_doublings);
+    ck_assert_uint_eq(kit.wire.unsent_max, (uint32_t)UNSENT << rate->after);
+    if (rate->before != rate->after)
+        ck_assert_uint_eq(unsent_limit_of_socket(kit.wire.fd), (uint32_t)UNSENT << rate->after);
+    wire_close(&kit.wire, WIRE_CLOSE_ABORT);
+    kit_until_closed(&kit);
+    kit_close(&kit);
+}
+END_TEST
+
+/* With each backend. */
+START_TEST(sends_measure_the_rate)
+{
+    int fd = kit_file(KIT_PATTERN);
+
+    open_wire(_i, PLAIN, &rows[0], fd);
+    wire_limit_unsent(&kit.wire, FRAME);
+    kit.wire.confirmed = UINT32_MAX;
+    kit.wire.confirmed_ms = (uint16_t)(kit.loop.clock.monotonic_ms - UNSENT_PERIOD_MS);
+    plan_frames(&rows[0], fd);
+    kit_pump(&kit);
+    expect_frames();
+    ck_assert_uint_ne(kit.wire.confirmed, UINT32_MAX);
+    for (int i = 0; i < 2; i++)
+        (void)wire_transfer_end(&kit.wire, &transfers[i]);
+    wire_close(&kit.wire, WIRE_CLOSE_ABORT);
+    kit_until_closed(&kit);
+    kit_close(&kit);
+    close(fd);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("wire turns");
@@ -250,6 +324,8 @@ int main(void)
 
     tcase_set_timeout(cases, 60);
     tcase_add_loop_test(cases, one_frame_waits_for_the_socket, 0, ROWS * KINDS * backend_count());
+    tcase_add_loop_test(cases, limit_follows_the_rate_of_the_client, 0, sizeof rates / sizeof rates[0]);
+    tcase_add_loop_test(cases, sends_measure_the_rate, 0, backend_count());
     tcase_add_loop_test(cases, turn_ends_after_the_read_of_its_span, 0, backend_count());
     suite_add_tcase(suite, cases);
     srunner_run_all(runner, CK_NORMAL);
