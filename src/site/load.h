@@ -74,6 +74,13 @@ MUST_CHECK int load_locations(struct load *load, const struct conf_node *node, s
 void location_set_values(struct location *location, const struct conf_scope_values *values);
 /* Sets the prefix that the `alias` at `node` replaces in this location. */
 void location_set_alias_prefix(struct load *load, const struct conf_node *node, const struct location *location);
+struct when_block;
+/* load_condition.c: reads the key of a block, and sets its conditions. Returns 0, -EINVAL (reported) or -ENOMEM. */
+typedef int condition_reader(struct conf_reader *reader, const struct conf_node *key, struct when_block *when);
+/* A key of `when`: tests joined by "and". */
+condition_reader load_conditions_read;
+/* A key of `limit_except`: "GET POST", all methods except these; GET includes HEAD. */
+condition_reader load_methods_read;
 /*
  * Loads the blocks of `when` and `limit_except` at `node` and those of `outer` (NULL: none), each with the location as modified by it.
  * Returns 0 or -ENOMEM.
