@@ -21,6 +21,8 @@ struct parse {
  */
 typedef int subcommand_argument(struct parse *parse, const char *argument);
 
+/* options_commands.c */
+subcommand_argument serve_argument, docs_argument, doctor_argument, schema_argument, help_argument, import_argument;
 /* options_ctl.c */
 subcommand_argument ctl_argument;
 /* options_check.c */
