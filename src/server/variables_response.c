@@ -4,6 +4,7 @@
  */
 #include "server/variables.h"
 
+#include "base/saturate.h"
 #include "server/connection.h"
 
 #define ABSENT ((struct str){NULL, 0})
@@ -41,10 +42,8 @@ static struct str get_request_time(const void *subject, struct str parameter, st
 {
     const struct exchange *x = subject;
     uint64_t now_us = request_state_of(x)->worker->loop.clock.monotonic_us;
-    uint64_t took_ms = now_us > x->started_us ? (now_us - x->started_us) / 1000 : 0;
 
-    return arena_printf(arena, "%llu.%03llu", (unsigned long long)(took_ms / 1000),
-                        (unsigned long long)(took_ms % 1000));
+    return variable_seconds(u64_sub_sat(now_us, x->started_us), arena);
 }
 
 static struct str get_request_completion(const void *subject, struct str parameter, struct arena *arena)

@@ -128,4 +128,7 @@ int stream_find_group(struct stream *stream);
 /* Chooses a server of the group and connects to it; rejects the connection if there is none. */
 void stream_try_server(struct stream *stream);
 
+/* variables_stream_upstream.c: the $upstream_ variables; in the list of variables_stream. */
+extern const struct variable_table variables_stream_upstream;
+
 #endif

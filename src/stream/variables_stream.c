@@ -1,11 +1,10 @@
 /*
- * Variables of `stream`: client, preread ClientHello, upstream servers and result. Most are final only at the end of
- * the connection, in the access log.
+ * Variables of `stream`: client, preread ClientHello and result. Most are final only at the end of the connection, in
+ * the access log.
  */
 #include "server/variables.h"
 
 #include "base/saturate.h"
-#include "base/text_writer.h"
 #include "build_options.h"
 #include "site/subjects.h"
 #include "stream/stream_steps.h"
@@ -17,13 +16,6 @@
 static struct str format_stream_number(struct arena *arena, uint64_t value)
 {
     return arena_printf(arena, "%llu", (unsigned long long)value);
-}
-
-static struct str format_seconds(struct arena *arena, uint64_t us)
-{
-    unsigned long long ms = us / 1000;
-
-    return us == UINT64_MAX ? STR("-") : arena_printf(arena, "%llu.%03llu", ms / 1000, ms % 1000);
 }
 
 static const struct clock *clock_of(const void *subject)
@@ -153,7 +145,7 @@ static struct str get_session_time(const void *subject, struct str parameter, st
 {
     const struct stream *stream = subject;
 
-    return format_seconds(arena, u64_sub_sat(clock_of(subject)->monotonic_us, stream->began_us));
+    return variable_seconds(u64_sub_sat(clock_of(subject)->monotonic_us, stream->began_us), arena);
 }
 
 static struct str get_bytes_zero_copy(const void *subject, struct str parameter, struct arena *arena)
@@ -176,80 +168,6 @@ static struct str get_tls_path_reason(const void *subject, struct str parameter,
 
     return str_from(wire_reason_name(stream->transfer.reason));
 }
-
-/* Joins the values of all upstream servers that were tried. */
-
-static struct str join_attempts(const void *subject, struct arena *arena,
-                                struct str (*value)(const struct stream *stream, const struct stream_attempt *attempt,
-                                                    struct arena *arena))
-{
-    const struct stream *stream = subject;
-    struct str *values;
-    size_t count = 0;
-
-    for (const struct stream_attempt *attempt = stream->attempts; attempt; attempt = attempt->next)
-        count++;
-    values = count ? arena_zalloc(arena, count, sizeof(*values)) : NULL;
-    if (!values)
-        return ABSENT;
-    count = 0;
-    for (const struct stream_attempt *attempt = stream->attempts; attempt; attempt = attempt->next)
-        values[count++] = value(stream, attempt, arena);
-    return count == 1 ? values[0] : arena_join_with(arena, values, count, STR(", "));
-}
-
-static struct str attempt_address(const struct stream *stream, const struct stream_attempt *attempt,
-                                  struct arena *arena)
-{
-    return attempt->server;
-}
-
-static struct str attempt_connect_time(const struct stream *stream, const struct stream_attempt *attempt,
-                                       struct arena *arena)
-{
-    return format_seconds(arena, attempt->connect_us);
-}
-
-static struct str attempt_first_byte_time(const struct stream *stream, const struct stream_attempt *attempt,
-                                          struct arena *arena)
-{
-    return format_seconds(arena, attempt->first_byte_us);
-}
-
-static struct str attempt_session_time(const struct stream *stream, const struct stream_attempt *attempt,
-                                       struct arena *arena)
-{
-    uint64_t end_us = attempt->end_us ? attempt->end_us : stream->worker->loop.clock.monotonic_us;
-
-    return format_seconds(arena, u64_sub_sat(end_us, attempt->begun_us));
-}
-
-/* Only the connection to the last server succeeded: 0 for the others. */
-static struct str attempt_bytes_sent(const struct stream *stream, const struct stream_attempt *attempt,
-                                     struct arena *arena)
-{
-    return format_stream_number(arena,
-                                attempt->next || !stream->connected ? 0 : stream->up.bytes + stream->preread.bytes);
-}
-
-static struct str attempt_bytes_received(const struct stream *stream, const struct stream_attempt *attempt,
-                                         struct arena *arena)
-{
-    return format_stream_number(arena, attempt->next ? 0 : stream->down.bytes);
-}
-
-#define OF_EACH_ATTEMPT(name)                                                                                        \
-    static struct str get_upstream_##name(const void *subject, struct str parameter, struct arena *arena)    \
-    {                                                                                                        \
-        return join_attempts(subject, arena, attempt_##name);                                                         \
-    }
-
-OF_EACH_ATTEMPT(address)
-OF_EACH_ATTEMPT(connect_time)
-OF_EACH_ATTEMPT(first_byte_time)
-OF_EACH_ATTEMPT(session_time)
-OF_EACH_ATTEMPT(bytes_sent)
-OF_EACH_ATTEMPT(bytes_received)
 
 /* Variables of a preread ClientHello. */
 
@@ -369,18 +287,6 @@ static const struct variable variables[] = {
      .help = "Transmission path of the response: plain, user, openssl, ktls-send, ktls-sendfile and others."},
     {"tls_path_reason", false, get_tls_path_reason, .type = "text",
      .help = "The reason for $tls_path."},
-    {"upstream_addr", false, get_upstream_address, .type = "address",
-     .help = "Addresses of the upstream servers that were tried, separated by commas."},
-    {"upstream_bytes_received", false, get_upstream_bytes_received, .type = "bytes",
-     .help = "Bytes received from each server that was tried."},
-    {"upstream_bytes_sent", false, get_upstream_bytes_sent, .type = "bytes",
-     .help = "Bytes sent to each server that was tried."},
-    {"upstream_connect_time", false, get_upstream_connect_time, .type = "seconds",
-     .help = "Time to connect to each server that was tried, including TLS."},
-    {"upstream_first_byte_time", false, get_upstream_first_byte_time, .type = "seconds",
-     .help = "Time until the first byte of each server that was tried."},
-    {"upstream_session_time", false, get_upstream_session_time, .type = "seconds",
-     .help = "Duration of the connection to each server that was tried."},
 };
 
 static const void *tls_of(const void *subject)
@@ -390,7 +296,12 @@ static const void *tls_of(const void *subject)
     return stream->client.tls;
 }
 
-static const struct variable_table variables_tls_stream = {variables_of_tls, VARIABLES_OF_TLS, .part = tls_of};
+static const struct variable_table variables_tls_stream = {
+    .variables = variables_of_tls,
+    .count = VARIABLES_OF_TLS,
+    .next = &variables_stream_upstream,
+    .part = tls_of,
+};
 
 const struct variable_table variables_stream = {
     .variables = variables,
