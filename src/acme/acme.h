@@ -11,7 +11,7 @@ struct acme_zone;
 
 enum acme_client { ACME_UACME, ACME_LEGO };
 enum acme_challenge_type { ACME_HTTP_01, ACME_TLS_ALPN_01, ACME_DNS_01 };
-/* The time at which the authority wants a certificate to be renewed (RFC 9773), as the last answer to the client states it. */
+/* The time at which the authority suggests to renew a certificate (RFC 9773), by its last answer to the client. */
 enum acme_window {
     ACME_WINDOW_UNKNOWN,            /* no answer; neither the client nor the authority may know such a window */
     ACME_WINDOW_AHEAD,              /* not reached */

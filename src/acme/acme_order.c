@@ -79,10 +79,10 @@ bool acme_order_supports_window(const struct acme_order *order)
 {
     char error[LIMIT_ACME_ERROR];
     struct acme_request *request = program_of(order)->supports_window ? create_request(error, sizeof(error)) : NULL;
-    bool knows = request && prepare_request(request, order) == 0 && program_of(order)->supports_window(request);
+    bool supports = request && prepare_request(request, order) == 0 && program_of(order)->supports_window(request);
 
     free(request);
-    return knows;
+    return supports;
 }
 
 int acme_order_renew(const struct acme_order *order, enum acme_window *out_window, char *error, size_t size)
