@@ -311,10 +311,12 @@ static void upstream_stream_ended(struct gateway_request *p)
         (void)bad_reply(p);
 }
 
-/* The input holds two small receives or one large one. */
-static size_t input_capacity(struct str received)
+/* The input holds two small receives or one large one, which arrives over TLS as several records. */
+static size_t input_capacity(const struct gateway_request *p, struct str received)
 {
-    return received.length > LIMIT_PROXY_INPUT ? LIMIT_RECEIVE_LARGE : LIMIT_PROXY_INPUT;
+    bool large = received.length > LIMIT_PROXY_INPUT || (p->upstream.connection->tls && gateway_receives_large(p));
+
+    return large ? LIMIT_RECEIVE_LARGE : LIMIT_PROXY_INPUT;
 }
 
 size_t gateway_received(void *user, struct str bytes)
@@ -329,7 +331,7 @@ size_t gateway_received(void *user, struct str bytes)
         return 0;
     }
     if (p->incoming.transfer != TRANSFER_SPOOLED && p->incoming.input.length == 0 &&
-        buffer_reserve(&p->incoming.input, input_capacity(bytes)) < 0) {
+        buffer_reserve(&p->incoming.input, input_capacity(p, bytes)) < 0) {
         (void)no_memory(p);
         return bytes.length;
     }

@@ -30,8 +30,16 @@ static bool is_framed_body_large(const struct gateway_request *p)
 {
     const struct upstream_connection *connection = p->upstream.connection; /* NULL: a stream of HTTP/2 */
 
-    return connection && !connection->tls && p->incoming.was_full && h1_reply_unframed(&p->reply) == 0 &&
+    return connection && p->incoming.was_full && h1_reply_unframed(&p->reply) == 0 &&
            p->attempt->bytes_received >= LIMIT_SPLICE_BYTES;
+}
+
+/* Over TLS, the records of one large receive fill an empty input. */
+static bool waits_for_empty_input(const struct gateway_request *p)
+{
+    const struct upstream_connection *connection = p->upstream.connection;
+
+    return is_framed_body_large(p) || (connection && connection->tls && gateway_body_is_large(p));
 }
 
 static bool input_has_room(const struct gateway_request *p)
@@ -41,11 +49,11 @@ static bool input_has_room(const struct gateway_request *p)
     if (p->incoming.input.length == 0)
         return true;
     return size_sub_sat(p->incoming.input.capacity, p->incoming.input.length) >= LIMIT_RECEIVE_BYTES &&
-           !is_framed_body_large(p);
+           !waits_for_empty_input(p);
 }
 
 /* One large receive fills the whole input. */
-static bool is_receive_large(const struct gateway_request *p)
+bool gateway_receives_large(const struct gateway_request *p)
 {
     return p->stage == GATEWAY_RESPONDING && p->incoming.transfer != TRANSFER_SPOOLED &&
            p->incoming.input.length == 0 && (gateway_body_is_large(p) || is_framed_body_large(p));
@@ -64,7 +72,7 @@ void gateway_read(struct gateway_request *p)
     if ((p->stage == GATEWAY_SENDING || (input_has_room(p) && !gateway_is_rate_limited(p))) && !is_storage_full(p)) {
         if (p->upstream.stream)
             p->conf->gateway->streams->receive(p);
-        else if (is_receive_large(p))
+        else if (gateway_receives_large(p))
             wire_receive_large(&p->upstream.connection->wire);
         else
             wire_receive(&p->upstream.connection->wire);

@@ -10,6 +10,8 @@
 void gateway_body_init(struct gateway_request *p);
 /* Reads on if there is room for one receive. */
 void gateway_read(struct gateway_request *p);
+/* True if the next receive may have LIMIT_RECEIVE_LARGE bytes: the body is large, and there is room for them. */
+bool gateway_receives_large(const struct gateway_request *p);
 /* Wakes the puller of the body, once per -EAGAIN. */
 void gateway_wake_body(struct gateway_request *p);
 /* The connection failed during the body. */

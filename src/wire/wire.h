@@ -274,8 +274,8 @@ void wire_apply_settings(struct wire *wire, const struct wire_settings *settings
  */
 void wire_receive(struct wire *wire);
 /*
- * As wire_receive, for the rest of a large body: a plain wire may receive LIMIT_RECEIVE_LARGE bytes at once, as a large
- * op of the loop (rule 7 of io/loop.h).
+ * As wire_receive, for the rest of a large body: up to LIMIT_RECEIVE_LARGE bytes are received at once, as a large op of
+ * the loop (rule 7 of io/loop.h). Over TLS `received` gets them in several calls, one for each record.
  */
 void wire_receive_large(struct wire *wire);
 /* True if wire_receive_pipe is possible: a plain connection, no unread bytes, no request pending. */

@@ -244,7 +244,7 @@ void wire_receive_start(struct wire *wire)
         loop_splice(loop, &wire->receive, wire->fd, wire->pipe->to, wire->pipe_max, false);
     } else if (wire->receiving && !wire->peer_ended) {
         wire->receive.done = receive_done;
-        if (wire->receives_large && !wire->tls)
+        if (wire->receives_large)
             loop_recv_large(loop, &wire->receive, wire->fd);
         else
             loop_recv(loop, &wire->receive, wire->fd);
