@@ -27,7 +27,7 @@ ALLOWED_INCLUDES = {
     'sandbox': {'base'},
     'upstream': {'base', 'io', 'tls', 'wire', 'http', 'conf'},
     'acme': {'base', 'io', 'conf'},
-    'otlp': {'base', 'tls'},
+    'otlp': {'base', 'tls', 'http'},
     'site': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'cache', 'limit', 'sandbox', 'upstream', 'log', 'acme', 'otlp'},
     'master': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'upstream', 'cache', 'log', 'sandbox', 'site', 'acme', 'otlp'},
     'server': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'cache', 'limit', 'sandbox', 'upstream', 'log', 'site', 'master', 'acme', 'otlp'},

@@ -24,6 +24,7 @@ struct exporter {
     struct span_zone *zone;
     struct otlp_counters *counters;
     struct otlp_events events;
+    struct otlp_connection connection;
     struct otlp_message message;
     struct buffer compressed;       /* the same by gzip; empty: not compressed */
     uint64_t batch;                 /* spans in `message` */
@@ -121,7 +122,7 @@ static bool try_batch(struct exporter *exporter, uint64_t *out_retry_after_ms)
     const struct buffer *body = otlp->gzip ? &exporter->compressed : &exporter->message.out;
     struct otlp_response response = {0};
     const char *fault;
-    int error = otlp_send(&exporter->events, otlp, buffer_str(body), &response, &fault);
+    int error = otlp_send(&exporter->connection, &exporter->events, otlp, buffer_str(body), &response, &fault);
     uint64_t rejected = response.rejected < exporter->batch ? response.rejected : exporter->batch;
 
     *out_retry_after_ms = response.retry_after_ms;
@@ -210,6 +211,7 @@ static void run_loop(struct exporter *exporter)
             export_batch(exporter);
         if (!exporter->events.ending && otlp_now_ms() >= due_ms) {
             export_batch(exporter);
+            otlp_connection_check(&exporter->connection);
             due_ms = otlp_now_ms() + interval_ms;
         }
         log_dropped(exporter, false);
@@ -235,6 +237,7 @@ int otlp_exporter_run(const struct otlp_exporter *settings)
     while (otlp_now_ms() < exporter->events.end_ms && export_batch(exporter))
         continue;
     log_dropped(exporter, true);
+    otlp_connection_close(&exporter->connection);
     free(exporter);
     return EXIT_SUCCESS;
 }

@@ -1,5 +1,5 @@
 /*
- * Parses status line, Retry-After, Content-Length, and the partial success in the body.
+ * Reads the status, Retry-After, and the partial success in the body.
  */
 #include "otlp/otlp_response.h"
 
@@ -78,77 +78,88 @@ uint64_t otlp_response_rejected(struct str body)
     return rejected <= INT64_MAX ? rejected : 0;
 }
 
-/* "HTTP/1.1 200 OK" */
-static int parse_status(struct str line)
+static void read_retry_after(const struct h1_reply *reply, struct otlp_response *response)
 {
-    uint64_t status;
+    uint64_t seconds;
 
-    if (!str_starts(line, STR("HTTP/1.")) || line.length < 12 || line.data[8] != ' ' ||
-        (line.length > 12 && line.data[12] != ' ') || str_to_u64(str_slice(line, 9, 12), &status) < 0 ||
-        status < 100 || status > 599)
-        return -EBADMSG;
-    return (int)status;
-}
-
-static void parse_field(struct str line, struct otlp_response *response, uint64_t *length, bool *chunked)
-{
-    struct str value = line;
-    struct str name = str_cut(&value, ':');
-    uint64_t number;
-
-    value = str_trim(str_or_empty(value));
-    if (str_equal_nocase(name, STR("Transfer-Encoding")))
-        *chunked = true;
-    if (str_to_u64(value, &number) < 0)
+    if (str_to_u64(str_or_empty(headers_value(&reply->headers, STR("Retry-After"))), &seconds) < 0)
         return;
-    if (str_equal_nocase(name, STR("Content-Length")))
-        *length = number;
-    if (str_equal_nocase(name, STR("Retry-After")) && number > LIMIT_OTLP_RETRY_AFTER_MS / 1000)
-        response->retry_after_ms = LIMIT_OTLP_RETRY_AFTER_MS;
-    else if (str_equal_nocase(name, STR("Retry-After")))
-        response->retry_after_ms = number * 1000;
+    response->retry_after_ms = seconds > LIMIT_OTLP_RETRY_AFTER_MS / 1000 ? LIMIT_OTLP_RETRY_AFTER_MS : seconds * 1000;
 }
 
-/* Parses a complete head and its body. Only of a 200 is the body needed. */
-static int parse_message(struct str head, struct str body, bool ended, struct otlp_response *response)
+void otlp_response_init(struct otlp_response_reader *reader)
 {
-    uint64_t length = UINT64_MAX;
-    bool chunked = false;
+    const struct h1_reply_settings settings = {.head_max = LIMIT_OTLP_RESPONSE};
 
-    while (head.data) {
-        struct str line = str_cut(&head, '\n');
+    *reader = (struct otlp_response_reader){0};
+    arena_init(&reader->arena, NULL, 4 * LIMIT_OTLP_RESPONSE);
+    buffer_init(&reader->body, LIMIT_OTLP_RESPONSE);
+    h1_reply_init(&reader->reply, &settings, &reader->arena, &reader->trailers);
+}
 
-        if (str_ends(line, STR("\r")))
-            line.length--;
-        parse_field(line, response, &length, &chunked);
+void otlp_response_finish(struct otlp_response_reader *reader)
+{
+    h1_reply_finish(&reader->reply);
+    buffer_finish(&reader->body);
+    arena_reset(&reader->arena);
+}
+
+static int complete(struct otlp_response_reader *reader, bool keepalive)
+{
+    reader->response.keepalive = keepalive;
+    reader->response.rejected = otlp_response_rejected(buffer_str(&reader->body));
+    return 1;
+}
+
+/* The status applies, although the rest of the response is malformed or missing. */
+static int complete_early(struct otlp_response_reader *reader)
+{
+    return reader->response.status > 0 ? complete(reader, false) : -EBADMSG;
+}
+
+/* Returns true if the body is of no use: neither a partial success, nor before the next response. */
+static bool head_received(struct otlp_response_reader *reader)
+{
+    reader->response.status = reader->reply.status;
+    read_retry_after(&reader->reply, &reader->response);
+    return reader->response.status != 200 && !reader->reply.keepalive;
+}
+
+/* One item of the response. 1: complete; 0: more bytes or items follow; -errno. */
+static int read_item(struct otlp_response_reader *reader, struct str *rest, bool *out_more)
+{
+    struct str part;
+
+    *out_more = false;
+    switch (h1_reply_read(&reader->reply, rest, &part)) {
+    case REPLY_MORE:
+        *out_more = true;
+        return reader->received < LIMIT_OTLP_RESPONSE ? 0 : complete_early(reader);
+    case REPLY_INTERIM:
+        return 0;
+    case REPLY_HEAD:
+        return head_received(reader) ? complete(reader, false) : 0;
+    case REPLY_PART:
+        return reader->response.status == 200 ? buffer_append(&reader->body, part) : 0;
+    case REPLY_WHOLE:
+        return complete(reader, reader->reply.keepalive && str_empty(*rest));
+    case REPLY_BAD:
+        return complete_early(reader);
+    case REPLY_NO_MEMORY:
+        break;
     }
-    if (response->status != 200 || chunked)
-        return 1;
-    if (body.length < length && !ended)
-        return 0;
-    response->rejected = otlp_response_rejected(length < body.length ? str_slice(body, 0, (size_t)length) : body);
-    return 1;
+    return -ENOMEM;
 }
 
-int otlp_response_parse(struct str bytes, bool ended, struct otlp_response *out_response)
+int otlp_response_read(struct otlp_response_reader *reader, struct str bytes)
 {
-    struct otlp_response response = {0};
-    ssize_t end;
+    bool more = false;
+    int result = 0;
 
-    ended |= bytes.length >= LIMIT_OTLP_RESPONSE;
-    do {
-        end = str_search(bytes, STR("\r\n\r\n"));
-        if (end < 0)
-            return ended ? -EBADMSG : 0;
-        response.status = parse_status(str_slice(bytes, 0, (size_t)str_find(bytes, '\r')));
-        if (response.status < 0)
-            return response.status;
-        if (response.status >= 200)
-            break;
-        bytes = str_skip(bytes, (size_t)end + 4);
-    } while (true);
-    if (parse_message(str_slice(bytes, 0, (size_t)end), str_skip(bytes, (size_t)end + 4), ended, &response) == 0)
-        return 0;
-    *out_response = response;
-    return 1;
+    if (str_empty(bytes))
+        return h1_reply_ended(&reader->reply, false) == REPLY_WHOLE ? complete(reader, false) : complete_early(reader);
+    reader->received += bytes.length;
+    while (result == 0 && !more)
+        result = read_item(reader, &bytes, &more);
+    return result;
 }

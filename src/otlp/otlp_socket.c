@@ -124,6 +124,13 @@ ssize_t otlp_socket_read(const struct otlp_socket *socket, char *into, size_t si
     }
 }
 
+bool otlp_socket_is_quiet(const struct otlp_socket *socket)
+{
+    struct pollfd entry = {.fd = socket->fd, .events = POLLIN};
+
+    return poll(&entry, 1, 0) == 0;
+}
+
 void otlp_socket_close(struct otlp_socket *socket)
 {
     close(socket->fd);

@@ -40,6 +40,8 @@ MUST_CHECK int otlp_socket_write(const struct otlp_socket *socket, struct str by
 void otlp_socket_offer(const struct otlp_socket *socket, struct str bytes);
 /* Returns the number of bytes received, 0 at the end, -ETIMEDOUT or another -errno. */
 MUST_CHECK ssize_t otlp_socket_read(const struct otlp_socket *socket, char *into, size_t size);
+/* True if neither bytes nor the end of the connection are waiting to be read. */
+MUST_CHECK bool otlp_socket_is_quiet(const struct otlp_socket *socket);
 void otlp_socket_close(struct otlp_socket *socket);
 
 #endif

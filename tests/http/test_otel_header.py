@@ -32,7 +32,7 @@ def test_fields_are_sent_as_they_are(start, collector, tmp_path):
     assert fields.items() == [
         ('Host', f'127.0.0.1:{collector.port}'), ('User-Agent', fields['User-Agent']), ('Content-Type', 'application/x-protobuf'),
         ('Content-Length', fields['Content-Length']), ('X-Scope-OrgID', 'Team $1: "a"'), ('x-number', '7'), ('X-Padded', 'in\t between'),
-        ('Authorization', f'Bearer {SECRET}'), ('x-number', '8'), ('Connection', 'close')]
+        ('Authorization', f'Bearer {SECRET}'), ('x-number', '8')]
 
 
 def test_value_of_the_environment(start, collector):

@@ -1,6 +1,7 @@
 """A collector of spans by OTLP/HTTP, which decodes requests with the classes of opentelemetry-proto."""
 import gzip
 import http.server
+import socket
 import ssl
 import threading
 
@@ -24,19 +25,26 @@ def value_of(value):
 
 class Collector:
     """Listens on 127.0.0.1, with `certificate` (the paths of certificate and key) over TLS. `statuses` are those of the next responses,
-    then 200; while `open` is not set, responses are delayed."""
+    then 200; while `open` is not set, responses are delayed. `raw` are the bytes of the next responses, without a record of their spans:
+    after empty ones the connection is closed."""
 
     def __init__(self, port=0, certificate=None):
         collector = self
         self.batches, self.requests, self.resources, self.faults = [], [], [], []
         self.bodies = []            # as received
-        self.statuses, self.rejected = [], 0
+        self.statuses, self.rejected, self.raw = [], 0, []
+        self.chunked = False        # the framing of responses
+        self.connections = []       # sockets, also those that are closed
         self.names = []             # of SNI
         self.open = threading.Event()
         self.open.set()
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = 'HTTP/1.1'
+
+            def setup(self):
+                super().setup()
+                collector.connections.append(self.connection)
 
             def do_POST(self):
                 collector.respond(self)
@@ -65,6 +73,11 @@ class Collector:
         self.requests.append((handler.path, handler.headers))
         self.bodies.append(body)
         self.open.wait()
+        if self.raw:
+            raw = self.raw.pop(0)
+            handler.wfile.write(raw)
+            handler.close_connection = not raw
+            return
         status = self.statuses.pop(0) if self.statuses else 200
         response = trace_service_pb2.ExportTraceServiceResponse()
         if self.rejected:
@@ -75,9 +88,21 @@ class Collector:
             self.record(gzip.decompress(body) if handler.headers['Content-Encoding'] == 'gzip' else body)
         handler.send_response(status)
         handler.send_header('Content-Type', 'application/x-protobuf')
-        handler.send_header('Content-Length', str(len(message)))
+        if self.chunked:
+            handler.send_header('Transfer-Encoding', 'chunked')
+            parts = [message[at:at + 1] for at in range(len(message))]
+            message = b''.join(b'1;x=y\r\n' + part + b'\r\n' for part in parts) + b'0\r\nTrailer: x\r\n\r\n'
+        else:
+            handler.send_header('Content-Length', str(len(message)))
         handler.end_headers()
         handler.wfile.write(message)
+
+    def close_connections(self):
+        for connection in self.connections:
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass                # it is closed
 
     def record(self, body):
         try:

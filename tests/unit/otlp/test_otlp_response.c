@@ -13,40 +13,88 @@ static const struct {
     bool ended;
     int result, status;
     uint64_t retry_after_ms, rejected;
+    bool keepalive;
 } cases[] = {
-    {"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", false, 1, 200, 0, 0},
+    {"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", false, 1, 200, 0, 0, true},
+    {"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", false, 1, 200, 0, 0},
+    {"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nH", false, 1, 200, 0, 0},
+    {"HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", false, 1, 200, 0, 0},
+    {"HTTP/1.1 204 No Content\r\n\r\n", false, 1, 204, 0, 0, true},
+    {"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", false, 1, 304, 0, 0, true},
     {"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r", false, 0, 0, 0, 0},
     {"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r", true, -EBADMSG, 0, 0, 0},
-    {"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n" PARTIAL, false, 1, 200, 0, 300},
+    {"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n" PARTIAL, false, 1, 200, 0, 300, true},
     {"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n" PARTIAL, false, 0, 0, 0, 0},
+    {"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n" PARTIAL, true, 1, 200, 0, 300},
     {"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n" PARTIAL "\x0a", false, 1, 200, 0, 300},
     {"HTTP/1.0 200 OK\r\n\r\n" PARTIAL, false, 0, 0, 0, 0},
     {"HTTP/1.0 200 OK\r\n\r\n" PARTIAL, true, 1, 200, 0, 300},
-    {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", false, 1, 200, 0, 0},
+    {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", false, 0, 0, 0, 0},
+    {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n" PARTIAL "\r\n0\r\n\r\n", false, 1, 200, 0, 300, true},
+    {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n" PARTIAL "\r\n0\r\n", false, 0, 0, 0, 0},
+    {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n", false, 1, 200, 0, 0},
+    {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 9\r\n\r\n", false, -EBADMSG, 0, 0, 0},
+    {"HTTP/1.1 101 Switching Protocols\r\n\r\n", false, -EBADMSG, 0, 0, 0},
     {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 503 Busy\r\nRetry-After: 2\r\n\r\n", false, 1, 503, 2000, 0},
     {"HTTP/1.1 100 Continue\r\n\r\n", false, 0, 0, 0, 0},
     {"HTTP/1.1 503\r\nRetry-After:99999999999\r\n\r\n", false, 1, 503, LIMIT_OTLP_RETRY_AFTER_MS, 0},
     {"HTTP/1.1 503 \r\nRetry-After: Fri, 27 Nov 2026 10:00:00 GMT\r\n\r\n", false, 1, 503, 0, 0},
-    {"HTTP/1.1 400 Bad\r\nContent-Length: 9\r\n\r\n", false, 1, 400, 0, 0},
+    {"HTTP/1.1 400 Bad\r\nContent-Length: 9\r\n\r\n", false, 0, 0, 0, 0},
+    {"HTTP/1.1 400 Bad\r\nContent-Length: 9\r\n\r\n", true, 1, 400, 0, 0},
+    {"HTTP/1.1 400 Bad\r\nContent-Length: 9\r\nConnection: close\r\n\r\n", false, 1, 400, 0, 0},
+    {"HTTP/1.1 400 Bad\r\nContent-Length: 9\r\n\r\n" PARTIAL, false, 1, 400, 0, 0, true},
     {"HTTP/2 200 OK\r\n\r\n", false, -EBADMSG, 0, 0, 0},
     {"HTTP/1.1 2000\r\n\r\n", false, -EBADMSG, 0, 0, 0},
     {"HTTP/1.1 099 x\r\n\r\n", false, -EBADMSG, 0, 0, 0},
     {"HTTP/1.1 20\r\n\r\n", false, -EBADMSG, 0, 0, 0},
     {"\r\n\r\n", false, -EBADMSG, 0, 0, 0},
-    {"", true, -EBADMSG, 0, 0, 0},
 };
 
+/* Reads the bytes in pieces of `size`, then the end. */
+static int read_pieces(struct str bytes, size_t size, bool ended, struct otlp_response *out_response)
+{
+    struct otlp_response_reader reader;
+    int result = 0;
+
+    otlp_response_init(&reader);
+    while (result == 0 && !str_empty(bytes)) {
+        result = otlp_response_read(&reader, str_slice(bytes, 0, size));
+        bytes = str_skip(bytes, size);
+    }
+    if (result == 0 && ended)
+        result = otlp_response_read(&reader, STR(""));
+    if (result == 1)
+        *out_response = reader.response;
+    otlp_response_finish(&reader);
+    return result;
+}
+
+/* Bytes after a response are noticed only if they arrive with it. */
 START_TEST(every_response_has_its_result)
 {
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct otlp_response response = {0};
-        int result = otlp_response_parse(str_from(cases[i].bytes), cases[i].ended, &response);
+        struct str bytes = str_from(cases[i].bytes);
 
-        ck_assert_msg(result == cases[i].result, "case %zu: %d", i, result);
-        ck_assert_int_eq(response.status, cases[i].status);
-        ck_assert_uint_eq(response.retry_after_ms, cases[i].retry_after_ms);
-        ck_assert_uint_eq(response.rejected, cases[i].rejected);
+        for (size_t size = bytes.length; size > 0; size = size > 1 ? 1 : 0) {
+            struct otlp_response response = {0};
+            int result = read_pieces(bytes, size, cases[i].ended, &response);
+
+            ck_assert_msg(result == cases[i].result, "case %zu: %d", i, result);
+            ck_assert_int_eq(response.status, cases[i].status);
+            ck_assert_uint_eq(response.retry_after_ms, cases[i].retry_after_ms);
+            ck_assert_uint_eq(response.rejected, cases[i].rejected);
+            if (size > 1)
+                ck_assert_msg(response.keepalive == cases[i].keepalive, "case %zu", i);
+        }
     }
+}
+END_TEST
+
+START_TEST(an_end_without_a_response_is_an_error)
+{
+    struct otlp_response response;
+
+    ck_assert_int_eq(read_pieces(STR(""), 1, true, &response), -EBADMSG);
 }
 END_TEST
 
@@ -56,10 +104,15 @@ START_TEST(long_responses_are_truncated)
     struct otlp_response response;
 
     memset(bytes, 'x', sizeof(bytes));
-    ck_assert_int_eq(otlp_response_parse(str_of(bytes, sizeof(bytes)), false, &response), -EBADMSG);
+    ck_assert_int_eq(read_pieces(str_of(bytes, sizeof(bytes)), 1000, false, &response), -EBADMSG);
     memcpy(bytes, "HTTP/1.1 200 OK\r\n\r\n", 19);
-    ck_assert_int_eq(otlp_response_parse(str_of(bytes, sizeof(bytes)), false, &response), 1);
+    ck_assert_int_eq(read_pieces(str_of(bytes, sizeof(bytes)), 1000, false, &response), 1);
     ck_assert_uint_eq(response.rejected, 0);
+    ck_assert(!response.keepalive);
+    memcpy(bytes, "HTTP/1.1 400 Bad\r\nContent-Length: 99999999\r\n\r\n", 46);
+    ck_assert_int_eq(read_pieces(str_of(bytes, sizeof(bytes)), 1000, false, &response), 1);
+    ck_assert_int_eq(response.status, 400);
+    ck_assert(!response.keepalive);
 }
 END_TEST
 
@@ -88,7 +141,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {every_response_has_its_result, long_responses_are_truncated,
+    const TTest *const tests[] = {every_response_has_its_result, an_end_without_a_response_is_an_error,
+                                  long_responses_are_truncated,
                                   malformed_bodies_reject_no_span, temporary_statuses_are_retryable, NULL};
 
     return run_tests("otlp_response", tests);
