@@ -34,7 +34,7 @@ ALLOWED_INCLUDES = {
     'control': {'base', 'tls', 'http', 'conf', 'cache', 'limit', 'upstream', 'site', 'master', 'server'},
     'stream': {'base', 'io', 'tls', 'wire', 'http', 'conf', 'upstream', 'log', 'site', 'master', 'server'},
     'command': {'base', 'conf', 'import', 'server', 'log', 'site', 'master', 'stream'},
-    'doctor': {'base', 'io', 'tls', 'wire', 'log', 'command', 'sandbox', 'site', 'acme'},
+    'doctor': {'base', 'io', 'tls', 'wire', 'conf', 'log', 'command', 'sandbox', 'site', 'acme'},
     'explain': {'base', 'io', 'http', 'conf', 'upstream', 'server', 'command', 'log', 'site', 'master'},
     'top': {'base', 'http', 'conf', 'log', 'command'},
     'lint': {'base', 'io', 'tls', 'http', 'conf', 'upstream', 'command', 'log', 'sandbox', 'site'},

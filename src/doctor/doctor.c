@@ -4,6 +4,7 @@
  */
 #include "doctor/doctor.h"
 
+#include "conf/template.h"
 #include "doctor/doctor_publish.h"
 #include "site/configuration.h"
 
@@ -26,21 +27,14 @@ static void print_text(const struct diagnosis *diagnosis, bool works)
            works ? "works here" : "does not work here; connections are encrypted in user space");
 }
 
-/* Prints a JSON string. Control bytes, which can only be in names supplied by the kernel, become escapes. */
+/* Prints a JSON string; an empty one when out of memory. */
 static void print_json_text(const char *text)
 {
-    putchar('"');
-    for (; *text; text++) {
-        unsigned char byte = (unsigned char)*text;
+    struct buffer escaped = {0};
 
-        if (byte == '"' || byte == '\\')
-            printf("\\%c", byte);
-        else if (byte < 0x20 || byte >= 0x7f)
-            printf("\\u%04x", byte);
-        else
-            putchar(byte);
-    }
-    putchar('"');
+    (void)!template_escape_json(&escaped, str_from(text));
+    printf("\"" STR_FMT "\"", STR_ARG(buffer_str(&escaped)));
+    buffer_finish(&escaped);
 }
 
 static void print_json(const struct diagnosis *diagnosis, bool works)
