@@ -146,7 +146,8 @@ static struct str reading_hint(int error, struct conf_mark included_at)
     if (error != -ENOENT)
         return STR("");
     return included_at.file ? STR("a path is relative to the directory of the file that includes it")
-                            : STR("name the file by -c; `sluice serve DIRECTORY` needs none");
+                            : STR("name another file: by -c, or after `lint` or `fmt`; "
+                                  "`sluice serve DIRECTORY` needs none");
 }
 
 static int text_append(struct conf_loader *loader, struct conf_file *file, struct str text)

@@ -280,9 +280,9 @@ START_TEST(unreadable_main_file_is_reported)
     ck_assert_ptr_null(load("none.yaml"));
     ck_assert_ptr_null(load("/tmp"));
     expect("error: cannot read none.yaml: No such file or directory\n"
-           "      hint: name the file by -c; `sluice serve DIRECTORY` needs none\n"
+           "      hint: name another file: by -c, or after `lint` or `fmt`; `sluice serve DIRECTORY` needs none\n"
            "error: cannot read none.yaml: No such file or directory\n"
-           "      hint: name the file by -c; `sluice serve DIRECTORY` needs none\n"
+           "      hint: name another file: by -c, or after `lint` or `fmt`; `sluice serve DIRECTORY` needs none\n"
            "error: cannot read /tmp: Is a directory\n");
 }
 END_TEST
