@@ -6,7 +6,7 @@ import threading
 import pytest
 from kit import http2, server as server_kit
 from kit.lifetime import wait_for
-from test_cache import BIG, EXPIRED, HIT, MISS, Scripted, client, fetch, lines, path, stored  # pylint: disable=unused-import
+from test_cache import BIG, EXPIRED, HIT, MISS, client, fetch, lines, path, sites, stored, upstream  # pylint: disable=unused-import
 
 LIMIT_DETACHED_SUBREQUESTS = 512    # src/base/limits.h
 HUGE = bytes(range(256)) * 8192     # more than the server reads ahead
@@ -39,19 +39,6 @@ ROWS = [
     ('If-None-Match: "v1"', f'Status: 301\nLocation: /x\n{TAGGED}', 301),
     ('If-None-Match: "v1"', f'Status: 299\n{TAGGED}', 299),
 ]
-
-
-@pytest.fixture(scope='module')
-def upstream():
-    made = Scripted()
-    yield made
-    made.stop()
-    assert not made.faults, made.faults
-
-
-@pytest.fixture(scope='module')
-def sites():
-    return {}
 
 
 @pytest.fixture

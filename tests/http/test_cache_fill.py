@@ -5,18 +5,10 @@ import threading
 import pytest
 from kit import server as server_kit
 from kit.lifetime import wait_for
-from test_cache import EXPIRED, HIT, MISS, REVALIDATED, STALE, UPDATING, Scripted, client, fetch, path, stored  # pylint: disable=unused-import
+from test_cache import EXPIRED, HIT, MISS, REVALIDATED, STALE, UPDATING, client, fetch, path, sites, stored, upstream  # pylint: disable=unused-import
 
 HUGE = b'x' * 16_000_000    # more than the socket buffers take
 SOON = 'Cache-Control: max-age=60, stale-while-revalidate=100\nAge: 70'
-
-
-@pytest.fixture(scope='module')
-def upstream():
-    made = Scripted()
-    yield made
-    made.stop()
-    assert not made.faults, made.faults
 
 
 @pytest.fixture
@@ -46,11 +38,6 @@ def served(launch, loop, transport, new_directory, upstream, sites):
                                      {'path': str(folder / 'small'), 'keys_zone': 'small:1m', 'max_size': '300k'}]}
         sites[loop, transport] = launch(loop, transport, server={'location': location, 'add_header': 'X-Cache $upstream_cache_status always'}, http=http)
     return sites[loop, transport]
-
-
-@pytest.fixture(scope='module')
-def sites():
-    return {}
 
 
 @pytest.mark.parametrize('output, how', [('', HIT), ('\nETag: "a"', REVALIDATED)])

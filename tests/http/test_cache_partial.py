@@ -7,7 +7,7 @@ import time
 
 import pytest
 from kit.lifetime import wait_for
-from test_cache import EXPIRED, HIT, MISS, REVALIDATED, STALE, Scripted, client, fetch, lines, path, wait_for_storing  # pylint: disable=unused-import
+from test_cache import EXPIRED, HIT, MISS, REVALIDATED, STALE, Scripted, client, fetch, lines, path, sites, wait_for_storing  # pylint: disable=unused-import
 
 PARTIAL, BYPASS = 'PARTIAL', 'BYPASS'
 OLD = 'Sat, 01 Jan 2022 00:00:00 GMT'
@@ -58,11 +58,6 @@ def upstream():
     yield made
     made.stop()
     assert not made.faults, made.faults
-
-
-@pytest.fixture(scope='module')
-def sites():
-    return {}
 
 
 def configuration(upstream, folder):

@@ -6,20 +6,7 @@ import subprocess
 import pytest
 from kit import server as server_kit
 from kit.lifetime import wait_for
-from test_cache import HIT, MISS, REVALIDATED, STALE, Scripted, client, date, fetch, path, stored  # pylint: disable=unused-import
-
-
-@pytest.fixture(scope='module')
-def upstream():
-    made = Scripted()
-    yield made
-    made.stop()
-    assert not made.faults, made.faults
-
-
-@pytest.fixture(scope='module')
-def sites():
-    return {}
+from test_cache import HIT, MISS, REVALIDATED, STALE, client, date, fetch, path, sites, stored, upstream  # pylint: disable=unused-import
 
 
 @pytest.fixture
