@@ -449,28 +449,43 @@ static void connection_drain(struct wire *wire)
 {
     struct connection *connection = connection_of(wire);
 
+    if (!connection->session) /* TLS failed */
+        return;
     connection->session->protocol->signal(connection->session, SESSION_DRAIN);
     connection_wake(connection);
 }
 
-/*
- * Called when the wire is closed, orderly or by an abort. Cuts the exchanges still open in the session
- * (request_finish for each), and releases the connection.
- */
+/* Cancels the exchanges still open in the session: request_finish for each. */
+static void close_session(struct connection *connection)
+{
+    if (connection->session)
+        connection->session->protocol->close(connection->session);
+    connection->session = NULL;
+}
+
+/* Called when TLS failed: only the alert is sent, and no response after it. Next: connection_closed. */
+static void connection_tls_failed(struct wire *wire)
+{
+    struct connection *connection = connection_of(wire);
+
+    close_session(connection);
+    connection_wait(connection);
+}
+
+/* Called when the wire is closed, orderly or by an abort. Releases the connection. */
 static void connection_closed(struct wire *wire, enum wire_close_reason end)
 {
     struct connection *connection = connection_of(wire);
 
     connection_debug(connection, "closed (%d)", (int)end);
-    if (connection->session)
-        connection->session->protocol->close(connection->session);
-    connection->session = NULL;
+    close_session(connection);
     connection_timeout_stop(connection);
 }
 
 #define EVENTS                                                                                               \
     .opened = connection_handshake_done, .received = connection_receive, .writable = connection_writable,    \
-    .drained = connection_output_drained, .ending = connection_drain, .closed = connection_closed
+    .drained = connection_output_drained, .ending = connection_drain, .tls_failed = connection_tls_failed,   \
+    .closed = connection_closed
 
 static const struct wire_events wire_events = {EVENTS};
 static const struct wire_events proxy_header_events = {EVENTS, .proxy_header = connection_proxy_header_received};

@@ -3,11 +3,12 @@ import hashlib
 
 import pytest
 
-from kit import http2, server as server_kit, upstream as upstream_kit
+from kit import broken_records, http2, server as server_kit, upstream as upstream_kit
 from kit.lifetime import wait_for
 
 TIMEOUT = 60 * server_kit.PATIENCE
 BIG = hashlib.shake_128(b'http2').digest(20_000_000)
+PATIENT = ('proxy_read_timeout', 'lingering_timeout', 'lingering_time')
 
 
 def send_chunked(peer):
@@ -44,10 +45,20 @@ def send_to_the_end(peer):
     return False
 
 
+def await_the_end(peer):
+    """Does not respond; adds the path to `upstream.ended` when the connection ends."""
+    peer.read_body()
+    peer.stream.settimeout(None)
+    if peer.at_end():
+        peer.upstream.ended.append(peer.request.target)
+    return False
+
+
 @pytest.fixture(scope='module')
 def upstream():
     made = upstream_kit.Upstream({'/chunked': send_chunked, '/big': send_big, '/interim': send_interim, '/short': break_off,
-                                  '/end': send_to_the_end})
+                                  '/end': send_to_the_end, '/none/1': await_the_end, '/none/2': await_the_end})
+    made.ended = []
     yield made
     made.stop()
     assert not made.faults
@@ -58,6 +69,7 @@ def served(launch, loop, transport, upstream):
     return launch(loop, transport, server={
         'client_max_body_size': '64m', 'location': {
             '/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_set_header': {'Host': '$host'}},
+            '/none/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}', **dict.fromkeys(PATIENT, broken_records.PATIENT)},
             '/streamed/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}/', 'proxy_request_buffering': 'off'},
             '/small/': {'proxy_pass': f'http://127.0.0.1:{upstream.port}/', 'client_max_body_size': '1k'}}})
 
@@ -186,3 +198,18 @@ def test_rst_stream_closes_the_upstream_connection(launch, loop, transport):
     assert client.fetch('/after').status == 200
     client.close()
     upstream.stop()
+
+
+def test_invalid_record_of_the_client_ends_its_upstream_requests(client, served, upstream):
+    """At once: without a wait until the client has read the alert and closed."""
+    if served.transport == 'plain':
+        pytest.skip('not TLS')
+    paths = ['/none/1', '/none/2']
+    upstream.requests.clear()
+    upstream.ended.clear()
+    for path in paths:
+        client.request(path)
+    wait_for(lambda: {request.target for request in upstream.requests} >= set(paths), 'not all requests arrive')
+    assert not upstream.ended
+    broken_records.send(client.sock)
+    wait_for(lambda: sorted(upstream.ended) == paths, 'the upstream requests continue')
