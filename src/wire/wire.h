@@ -163,9 +163,13 @@ enum wire_sealing {
     SEALING_KERNEL,                 /* kTLS */
 };
 
-/* How a file span is sent where the socket takes plaintext: plain connections and kernel TLS. */
+/*
+ * How a file span is sent where the socket takes plaintext: plain connections and kernel TLS. Chosen once for each span,
+ * because the open record is closed before a direct one.
+ */
 enum span_method {
     SPAN_DIRECT,                    /* sendfile; splice for pipes */
+    SPAN_READ,                      /* sendfile: off: read into blocks */
     SPAN_COPIED,                    /* read into a block */
     SPAN_MAPPED,                    /* a part of a longer run: sent from the mapped file, together with the bytes around it */
 };

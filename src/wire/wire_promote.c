@@ -97,6 +97,8 @@ void wire_choose_sealing(struct wire *wire)
     if (wire->promoting)
         return;
     wire->span_method = (uint8_t)wire_span_choose_method(wire, transfer_length(wire));
+    if (wire->span_method == SPAN_DIRECT && !wire->settings->sendfile)
+        wire->span_method = SPAN_READ;
     account_span(wire, reason);
 }
 

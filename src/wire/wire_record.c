@@ -54,13 +54,19 @@ static size_t record_size(const struct wire *wire)
     return record_size_at(wire, 0);
 }
 
+/* Equal for most connections, which share the pool of blocks. */
+static size_t capacity_overhead(const struct wire *wire)
+{
+    return wire->sealing == SEALING_OPENSSL ? OPENSSL_OVERHEAD : RECORD_OVERHEAD;
+}
+
 /* The capacity for block_size bytes of plaintext in records. */
 size_t output_block_capacity(const struct wire *wire)
 {
     size_t size = full_record(wire);
     size_t records = (wire->settings->block_size + size - 1) / size;
 
-    return (records ? records : 1) * (size + RECORD_OVERHEAD);
+    return (records ? records : 1) * (size + capacity_overhead(wire));
 }
 
 /* Plaintext bytes that fit into `space` as records; a lower bound where small records precede full ones. */

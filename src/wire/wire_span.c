@@ -11,7 +11,7 @@
 
 bool wire_span_is_direct(const struct wire *wire)
 {
-    return chunk_length(&wire->span) > 0 && wire->settings->sendfile && wire->span_method == SPAN_DIRECT &&
+    return chunk_length(&wire->span) > 0 && wire->span_method == SPAN_DIRECT &&
            (wire->sealing == SEALING_NONE || wire->sealing == SEALING_KERNEL);
 }
 
