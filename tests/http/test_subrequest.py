@@ -1,5 +1,7 @@
 """auth_request and mirror: subrequests that decide on access, and subrequests that copy the request without delaying the client."""
 import contextlib
+import json
+import os
 import socket
 import threading
 import time
@@ -310,3 +312,49 @@ def accepted(holder):
         while True:
             found.append(holder.accept()[0])
     return found
+
+
+@pytest.fixture
+def updating(launch, loop, new_directory):
+    """The responses to auth_request are stored, and updated in the background. The second one waits for the gate, then fails."""
+    folder = new_directory()
+    os.chmod(folder, 0o755)
+
+    def respond(peer):
+        peer.read_body()
+        if len(made.requests) == 1:
+            peer.send('HTTP/1.1 200 OK\r\nCache-Control: max-age=60, stale-while-revalidate=600\r\nAge: 70\r\nContent-Length: 0\r\n\r\n')
+            return True
+        Gate.event.wait(30)
+        peer.reset()
+        return False
+    made = Upstream({'/auth': respond}, name='updated')
+    Gate.event.clear()
+    served = launch(loop, 'plain', server={'location': {
+        '= /auth': {'proxy_pass': f'http://127.0.0.1:{made.port}', 'proxy_set_header': {'X-Id': '$request_id'}, 'proxy_cache': 'one', 'proxy_cache_key': 'auth',
+                    'proxy_cache_background_update': True, 'add_header': 'X-Cache $upstream_cache_status'},
+        '/guarded': {'auth_request': '/auth', 'return': '200 ok'},
+        '/id': {'return': '200 $request_id'}}},
+        http={'proxy_cache_path': {'path': str(folder / 'cache'), 'keys_zone': 'one:1m'}},
+        main={'worker_processes': 1, 'error_log': {'path': str(folder / 'error.json'), 'level': 'info', 'format': 'json'}})
+    yield served, made, folder / 'error.json'
+    Gate.event.set()
+    made.stop()
+    assert not made.faults
+
+
+def test_background_update_of_a_subrequest_outlives_the_request(updating):
+    """The update logs the identifier of the client's request, which has ended, and whose memory later requests use."""
+    served, upstream, log = updating
+    client = served.connect()
+    assert client.get('/guarded').status == 200
+    wait_for(lambda: client.fetch('GET', '/auth', [('Cache-Control', 'only-if-cached, max-stale')]).status == 200, 'the response is stored')
+    assert client.get('/guarded').status == 200
+    wait_for(lambda: len(upstream.requests) == 2, 'no update')
+    later = [client.get('/id').body for _ in range(20)]
+    assert len(set(later)) == 20
+    Gate.event.set()
+    wait_for(lambda: 'while reading response' in server_kit.read_text(log), 'no line')
+    rows = [json.loads(line) for line in server_kit.read_text(log).splitlines()]
+    assert [row['request_id'] for row in rows if row['level'] == 'error'] == [upstream.last().header('x-id')]
+    client.close()
