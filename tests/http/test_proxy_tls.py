@@ -1,4 +1,5 @@
 """https:// upstream servers: verification, server names, and failed handshakes."""
+import itertools
 import os
 import socket
 import ssl
@@ -16,6 +17,23 @@ BIG = bytes(range(256)) * 8000
 def big(peer):
     peer.send(f'HTTP/1.1 200 OK\r\nContent-Length: {len(BIG)}\r\n\r\n'.encode() + BIG)
     return True
+
+
+def in_records(peer):
+    """The body in records of many lengths: by Content-Length, in chunks, or up to the end of the connection."""
+    framing = peer.request.target.rsplit('/', 1)[1]
+    field = {'length': f'Content-Length: {len(BIG)}\r\n', 'chunks': 'Transfer-Encoding: chunked\r\n', 'end': ''}[framing]
+    peer.send(f'HTTP/1.1 200 OK\r\n{field}\r\n')
+    at, lengths = 0, itertools.cycle([65536, 16384, 1, 16383, 100, 100, 40000, 16384, 5000])
+    while at < len(BIG):
+        part = BIG[at:at + next(lengths)]
+        peer.send(f'{len(part):x}\r\n'.encode() + part + b'\r\n' if framing == 'chunks' else part)
+        at += len(part)
+    if framing == 'chunks':
+        peer.send('0\r\n\r\n')
+    if framing == 'end':
+        peer.stream.unwrap()    # close_notify
+    return framing != 'end'
 
 
 def to_the_end(peer):
@@ -58,7 +76,8 @@ def inner(base):
 
 @pytest.fixture(scope='module', params=['TLSv1_3', 'TLSv1_2'])
 def upstream(request, inner):
-    made = Upstream({'/big': big, '/broken-record/head': broken_record, '/broken-record/body': broken_record, '/end/close_notify': to_the_end, '/end/truncated': to_the_end}, tls=server_side(inner, getattr(ssl.TLSVersion, request.param)))
+    made = Upstream({'/big': big, '/records/length': in_records, '/records/chunks': in_records, '/records/end': in_records,
+                     '/spooled/length': in_records, '/spooled/chunks': in_records, '/broken-record/head': broken_record, '/broken-record/body': broken_record, '/end/close_notify': to_the_end, '/end/truncated': to_the_end}, tls=server_side(inner, getattr(ssl.TLSVersion, request.param)))
     yield made
     made.stop()
 
@@ -80,6 +99,7 @@ def proxy(launch, loop, transport, upstream, plain, inner):
         '/address/': {'proxy_pass': f'https://127.0.0.1:{upstream.port}', **trusted},
         '/name/': {'proxy_pass': f'https://127.0.0.1:{upstream.port}', 'proxy_ssl_name': 'inner.localhost', **trusted},
         '/name-and-port/': {'proxy_pass': f'https://127.0.0.1:{upstream.port}', 'proxy_ssl_name': 'inner.localhost:443', **trusted},
+        '/spooled/': {'proxy_pass': to, 'proxy_buffering': True, **trusted},
         '/other/': {'proxy_pass': to, 'proxy_ssl_name': 'other.example', **trusted},
         '/unknown/': {'proxy_pass': to},
         '/unverified/': {'proxy_pass': to, 'proxy_ssl_verify': False},
@@ -107,6 +127,16 @@ def test_trusted_certificate_with_matching_name(client, upstream):
     before = upstream.connections
     assert [client.get('/kept').status for _ in range(5)] == [200] * 5
     assert upstream.connections == before
+
+
+@pytest.mark.parametrize('path', ['/records/length', '/records/chunks', '/records/end', '/spooled/length', '/spooled/chunks'])
+def test_records_of_a_large_body_are_complete_and_in_order(client, proxy, path):
+    assert client.get(path).body == BIG
+    slow = proxy.connect()      # the server waits for it with a part of the body, and records of the next receive
+    slow.send(f'GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    assert client.get(path).body == BIG
+    assert slow.read().body == BIG
+    slow.close()
 
 
 def test_proxy_ssl_name_and_address_names(client, upstream):
