@@ -29,6 +29,21 @@ static bool already_known(const struct conf_errors *errors, const struct conf_er
     return false;
 }
 
+static bool is_muted(const struct conf_errors *errors, struct conf_mark mark)
+{
+    for (unsigned i = 0; i < errors->muted_count; i++) {
+        if (mark_equal(errors->muted[i], mark))
+            return true;
+    }
+    return false;
+}
+
+void conf_errors_mute(struct conf_errors *errors, struct conf_mark mark)
+{
+    if (errors->muted_count < LIMIT_CONF_ERRORS)
+        errors->muted[errors->muted_count++] = mark;
+}
+
 /* Replaces control characters: messages quote the file, which may contain terminal escapes. */
 static void controls_hide(struct str text)
 {
@@ -58,6 +73,8 @@ PRINTF_LIKE(3, 0)
 static void error_add(struct conf_errors *errors, struct conf_error error, const char *format, va_list args)
 {
     errors->failed |= !error.warning;
+    if (is_muted(errors, error.mark))
+        return;
     /* At the cap an error replaces a warning; otherwise nothing is stored. */
     if (errors->count == LIMIT_CONF_ERRORS) {
         errors->dropped++;

@@ -112,6 +112,7 @@ static void environment_read(struct parse *parse, struct conf_node *node)
                 mark.column += ((unsigned char)node->text.data[i] & 0xC0) != 0x80;
         }
         conf_error(parse->loader->errors, mark, hint, STR_FMT, STR_ARG(error));
+        conf_errors_mute(parse->loader->errors, node->mark); /* the unexpanded text is not a valid value */
     } else if (result < 0) {
         parse_out_of_memory(parse);
     }

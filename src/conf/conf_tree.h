@@ -70,12 +70,16 @@ struct conf_errors {
     } items[LIMIT_CONF_ERRORS];
     unsigned count;                 /* stored */
     unsigned dropped;               /* beyond the cap */
+    struct conf_mark muted[LIMIT_CONF_ERRORS]; /* by conf_errors_mute */
+    unsigned muted_count;
     bool failed;                    /* at least one is an error */
 };
 
 /* Adds an error (the text is copied; control bytes become '?'). Duplicates at the same position are ignored. */
 void conf_error(struct conf_errors *errors, struct conf_mark mark, struct str hint, const char *format, ...)
     PRINTF_LIKE(4, 5);
+/* Ignores further messages at this position, which are consequences of an error that was added. */
+void conf_errors_mute(struct conf_errors *errors, struct conf_mark mark);
 /* As conf_error, without setting errors->failed. */
 void conf_warning(struct conf_errors *errors, struct conf_mark mark, struct str hint, const char *format, ...)
     PRINTF_LIKE(4, 5);
