@@ -295,15 +295,25 @@ static void start_probe(struct upstream_peer *peer)
         set_checked(peer, false, "could not connect");
 }
 
+/* A worker that does not lead looks soon again whether the leader has exited or is retired. */
+static uint64_t next_check_ms(const struct upstream_group *group, bool leads)
+{
+    uint64_t interval_ms = group->upstream->check->interval_ms;
+
+    return leads || interval_ms < LIMIT_CHECK_LEAD_MS ? interval_ms : LIMIT_CHECK_LEAD_MS;
+}
+
 static void check_timer_done(struct op *op, int result)
 {
     struct upstream_group *group = container_of(op, struct upstream_group, check);
     struct upstream_pool *pool = group->pool;
+    bool leads;
 
     if (pool->stopping || pool->retired || result < 0)
         return;
-    loop_timer(pool->loop, op, pool->loop->clock.monotonic_ms + group->upstream->check->interval_ms);
-    if (!is_leader(pool))
+    leads = is_leader(pool);
+    loop_timer(pool->loop, op, pool->loop->clock.monotonic_ms + next_check_ms(group, leads));
+    if (!leads)
         return;
     for (struct list *link = group->peers.next; link != &group->peers; link = link->next)
         start_probe(container_of(link, struct upstream_peer, link));

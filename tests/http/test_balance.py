@@ -10,7 +10,7 @@ import time
 
 import pytest
 from kit import broken_records, http1, server as server_kit
-from kit.lifetime import wait_for
+from kit.lifetime import alive, wait_for
 from kit.upstream import Upstream
 
 LOOPS = os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split()
@@ -265,6 +265,29 @@ def test_health_checks_continue_after_worker_death(environment):
     one.stop()
     environment.until('is unhealthy')
     assert {environment.responding_server() for _ in range(6)} == {'two'}
+
+
+def test_health_checks_of_a_new_configuration_begin_with_it(environment):
+    """The workers of the configuration before lead the checks until they are retired; the new ones do not wait for their next interval."""
+    one = environment.upstream('one', {'/check': healthy})
+
+    def check(number, interval):
+        return {'uri': '/check', 'interval': interval, 'host': f'number-{number}'}
+
+    def hosts():
+        return [request.header('host') for request in list(one.requests) if request.target == '/check']
+    environment.start([address(one)], workers=2, health_check=check(0, '1h'))
+    wait_for(lambda: 'number-0' in hosts(), 'the first check')
+    for number, interval in enumerate(['1h', '50ms', '1h', '50ms'], 1):
+        old = environment.server.workers()
+        environment.server.tree['http']['upstream']['backend']['health_check'] = check(number, interval)
+        environment.server.write_configuration()
+        environment.server.process.send_signal(signal.SIGHUP)
+        wait_for(lambda number=number: f'number-{number}' in hosts(), f'a check after reload {number}')
+        wait_for(lambda old=old: not any(alive(pid) for pid in old), 'the end of the workers before')
+    before = len(hosts())
+    wait_for(lambda: len(hosts()) >= before + 5, 'further checks')
+    assert set(hosts()[before:]) == {'number-4'}
 
 
 def test_health_check_by_connection(environment):
