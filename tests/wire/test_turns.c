@@ -135,6 +135,12 @@ static size_t given_bytes(enum kind kind)
     return bytes + (kind == USER ? frames * RECORD_EXTRA : 0);
 }
 
+/* The next measurement finds nothing acknowledged, however long the machine takes for an iteration. */
+static void keep_limit(void)
+{
+    kit.wire.confirmed = (uint32_t)kit.wire.sent + INT32_MAX / 2;
+}
+
 /* Returns the largest number of bytes that waited in the wire. */
 static size_t run_without_reading(enum kind kind)
 {
@@ -142,12 +148,14 @@ static size_t run_without_reading(enum kind kind)
     int quiet = 0;
 
     passed = 0;
+    keep_limit();
     kit_pump(&kit);
     while (quiet < QUIET_TURNS) {
         size_t waiting = given_bytes(kind) > passed ? given_bytes(kind) - passed : 0;
 
         longest = waiting > longest ? waiting : longest;
         before = passed;
+        keep_limit();
         ck_assert_int_ge(loop_run_iteration(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
         quiet = passed == before ? quiet + 1 : 0;
     }
