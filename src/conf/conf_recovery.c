@@ -105,8 +105,10 @@ bool syntax_skip(struct parse *parse, char *text, unsigned known)
 {
     struct conf_errors *errors = parse->loader->errors;
     unsigned read = errors->count;
-    unsigned line = syntax_report(errors, parse->file, &parse->yaml, &parse->last);
+    unsigned line;
 
+    errors->muted_count = 0; /* a syntax error may be at the position of a value; the next pass mutes again */
+    line = syntax_report(errors, parse->file, &parse->yaml, &parse->last);
     errors_remove_below(errors, known, read, line);
     return block_blank(errors, parse->file, text, line);
 }
