@@ -125,6 +125,14 @@ static bool head_received(struct otlp_response_reader *reader)
     return reader->response.status != 200 && !reader->reply.keepalive;
 }
 
+/* A body beyond the limit is not used. */
+static int add_body(struct otlp_response_reader *reader, struct str part)
+{
+    int error = buffer_append(&reader->body, part);
+
+    return error == -ENOBUFS ? complete_early(reader) : error;
+}
+
 /* One item of the response. 1: complete; 0: more bytes or items follow; -errno. */
 static int read_item(struct otlp_response_reader *reader, struct str *rest, bool *out_more)
 {
@@ -140,7 +148,7 @@ static int read_item(struct otlp_response_reader *reader, struct str *rest, bool
     case REPLY_HEAD:
         return head_received(reader) ? complete(reader, false) : 0;
     case REPLY_PART:
-        return reader->response.status == 200 ? buffer_append(&reader->body, part) : 0;
+        return reader->response.status == 200 ? add_body(reader, part) : 0;
     case REPLY_WHOLE:
         return complete(reader, reader->reply.keepalive && str_empty(*rest));
     case REPLY_BAD:

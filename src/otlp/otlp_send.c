@@ -106,7 +106,11 @@ void otlp_connection_close(struct otlp_connection *connection)
 
 void otlp_connection_check(struct otlp_connection *connection)
 {
-    if (connection->open && !otlp_socket_is_quiet(&connection->socket))
+    bool quiet = connection->open && otlp_socket_is_quiet(&connection->socket);
+
+    if (quiet && connection->tls.session)
+        quiet = otlp_tls_is_quiet(&connection->tls);
+    if (!quiet)
         otlp_connection_close(connection);
 }
 

@@ -146,6 +146,13 @@ ssize_t otlp_tls_read(struct otlp_tls *tls, char *into, size_t size)
     }
 }
 
+bool otlp_tls_is_quiet(struct otlp_tls *tls)
+{
+    char byte;
+
+    return tls_session_read(tls->session, &byte, 1) == -EAGAIN;
+}
+
 void otlp_tls_finish(struct otlp_tls *tls)
 {
     if (tls->session)

@@ -32,6 +32,8 @@ MUST_CHECK int otlp_tls_write(struct otlp_tls *tls, struct str bytes);
  * -EPROTO, -ETIMEDOUT or another -errno.
  */
 MUST_CHECK ssize_t otlp_tls_read(struct otlp_tls *tls, char *into, size_t size);
+/* True if no decrypted bytes and no end of the connection wait to be read. */
+MUST_CHECK bool otlp_tls_is_quiet(struct otlp_tls *tls);
 /* Sends close_notify if there is room at once, and frees the session. Accepts a zeroed struct. */
 void otlp_tls_finish(struct otlp_tls *tls);
 

@@ -98,6 +98,20 @@ START_TEST(an_end_without_a_response_is_an_error)
 }
 END_TEST
 
+/* The last piece that is read exceeds the limit. */
+START_TEST(status_of_a_long_body_applies)
+{
+    static char bytes[LIMIT_OTLP_RESPONSE + 8192];
+    struct otlp_response response;
+
+    memset(bytes, 'x', sizeof(bytes));
+    memcpy(bytes, "HTTP/1.1 200 OK\r\n\r\n", 19);
+    ck_assert_int_eq(read_pieces(str_of(bytes, sizeof(bytes)), 4095, false, &response), 1);
+    ck_assert_int_eq(response.status, 200);
+    ck_assert(!response.keepalive);
+}
+END_TEST
+
 START_TEST(long_responses_are_truncated)
 {
     static char bytes[LIMIT_OTLP_RESPONSE];
@@ -142,7 +156,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {every_response_has_its_result, an_end_without_a_response_is_an_error,
-                                  long_responses_are_truncated,
+                                  long_responses_are_truncated, status_of_a_long_body_applies,
                                   malformed_bodies_reject_no_span, temporary_statuses_are_retryable, NULL};
 
     return run_tests("otlp_response", tests);
