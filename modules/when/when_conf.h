@@ -26,7 +26,7 @@ struct when_conf {
 };
 
 extern const struct directive when_directives[];
-/* Sets outer_sets. 0. */
+/* Sets outer_sets. Returns 0. */
 int when_conf_check(void *conf, struct conf_reader *reader, const struct conf_node *at);
 
 #endif

@@ -170,8 +170,8 @@
 #define LIMIT_GATHER_FIRST          (128 * 1024)    /* mapped bytes queued on a connection; doubles while the socket takes them at once */
 #define LIMIT_GATHER                (1024 * 1024)   /* upper bound of that */
 #define LIMIT_HTTP2_UNSENT          (128 * 1024)    /* bytes in the socket of an HTTP/2 connection that are not sent: no stream can overtake them */
-#define UNSENT_MS                   50              /* a faster client may have as much unsent as it receives in this time, */
-#define UNSENT_DOUBLINGS            3               /* up to LIMIT_HTTP2_UNSENT, doubled so many times: 1 MiB */
+#define UNSENT_MS                   50              /* the limit of a faster client: the bytes that it acknowledges in this time */
+#define UNSENT_DOUBLINGS            3               /* LIMIT_HTTP2_UNSENT is doubled at most this often: 1 MiB */
 #define UNSENT_PERIOD_MS            20              /* interval in which the rate of a client is measured */
 #define LIMIT_LINGERING_BYTES       (8 * 1024 * 1024) /* bytes discarded during lingering close, so that an RST does not destroy the response */
 #define LIMIT_SLOW_WINDOW_MS        30000           /* period over which client_min_rate is measured */

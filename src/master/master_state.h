@@ -1,7 +1,7 @@
 /*
  * State shared by the files of the master: master.c (start, main loop, end), master_signals.c, master_reload.c (from one
- * generation to the next), generation.c (a configuration with its resources), children.c (its workers: fork, restart) and
- * child_messages.c (messages to them). Private to src/master.
+ * generation to the next), generation.c (a configuration with its resources), children.c (its workers: fork, restart),
+ * child_run.c (the new process of a worker) and child_messages.c (messages to them). Private to src/master.
  */
 #ifndef MASTER_MASTER_STATE_H
 #define MASTER_MASTER_STATE_H

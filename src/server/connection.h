@@ -13,7 +13,7 @@ struct connection {
     struct worker *worker;
     const struct endpoint *endpoint;
     const struct location *location; /* of the newest request, for the timeouts; initially of the default server */
-    struct session *session;        /* owned; NULL until the handshake is done */
+    struct session *session;        /* owned; NULL until the handshake is done, and after TLS has failed */
     struct wire wire;
     struct op timer;                /* the connection's only timer */
     uint64_t waiting_since_ms;      /* start of the current wait, or its last progress */

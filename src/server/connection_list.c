@@ -42,7 +42,7 @@ void connection_drain_all(struct worker *worker)
     for (struct list *link = worker->connection_list.next; link != &worker->connection_list; link = link->next) {
         struct connection *connection = container_of(link, struct connection, link);
 
-        if (!connection->session) /* in its handshake: drained when the handshake ends */
+        if (!connection->session) /* in its handshake: drained when that ends; or TLS failed: it closes soon */
             continue;
         connection->session->protocol->signal(connection->session, worker->retiring ? SESSION_RETIRE : SESSION_DRAIN);
         connection_wake(connection);

@@ -169,7 +169,7 @@ enum wire_sealing {
  */
 enum span_method {
     SPAN_DIRECT,                    /* sendfile; splice for pipes */
-    SPAN_READ,                      /* sendfile: off: read into blocks */
+    SPAN_READ,                      /* with "sendfile: off": read into blocks */
     SPAN_COPIED,                    /* read into a block */
     SPAN_MAPPED,                    /* a part of a longer run: sent from the mapped file, together with the bytes around it */
 };
