@@ -34,7 +34,7 @@ static bool is_framed_body_large(const struct gateway_request *p)
            p->attempt->bytes_received >= LIMIT_SPLICE_BYTES;
 }
 
-/* Over TLS, the records of one large receive fill an empty input. */
+/* A large receive needs an empty input; over TLS its records arrive one by one. */
 static bool waits_for_empty_input(const struct gateway_request *p)
 {
     const struct upstream_connection *connection = p->upstream.connection;

@@ -28,7 +28,7 @@ void conf_merge_add(struct conf_merge *merge, struct conf_pair pair);
 /* Sets the pairs of `map`, and frees the rest. False when out of memory, which is reported. */
 bool conf_merge_finish(struct conf_merge *merge);
 
-/* Reports it, and stops the load. */
+/* Reports that memory is exhausted, and stops the load. */
 void loader_out_of_memory(struct conf_loader *loader);
 
 #endif

@@ -132,8 +132,8 @@ struct wire_events {
      */
     void (*ending)(struct wire *wire);
     /*
-     * TLS failed: no more is received, nothing given to the wire is sent any more, and `closed` follows with
-     * WIRE_CLOSE_PROTOCOL once the peer has read the alert and closed. The owner limits this time, or closes. Called
+     * TLS failed: no more is received or accepted. Queued output and the alert are still sent, and `closed` follows
+     * with WIRE_CLOSE_PROTOCOL once the peer has read the alert and closed. The owner limits this time, or closes. Called
      * from completions only; not called if the wire closes at once. May be NULL.
      */
     void (*tls_failed)(struct wire *wire);

@@ -61,7 +61,7 @@ static inline uint64_t slice_size(const struct slice_request *s)
 MUST_CHECK int slice_child_request(struct slice_request *s, uint64_t index);
 /* Releases the subrequest, if there is one. One that has no response yet continues detached. */
 void slice_child_release(struct slice_request *s);
-/* Responds with the response of the subrequest, which is complete instead of a slice, or an error. 0 or -ENOMEM. */
+/* Responds with the response of the subrequest if that is not a slice: a whole body or an error. 0 or -ENOMEM. */
 MUST_CHECK int slice_child_pass_on(struct slice_request *s);
 /* A body of the bytes [at, at + length) of the representation; `resource` is a struct slice_request. NULL: out of memory. */
 struct body *slice_span(struct arena *arena, void *resource, uint64_t at, uint64_t length);
