@@ -94,6 +94,16 @@ def test_status_applies_but_the_connection_is_closed(site, collector, response):
     assert len(collector.connections) == 2 and len(collector.requests) == 2 and site.dropped('not_sent') == 0
 
 
+def test_bytes_after_a_response_are_not_the_next_response(site, collector):
+    """The exporter reads 4096 bytes at once: over TLS, the rest of the record stays in its session."""
+    head = OK + b'Content-Length: %d\r\n\r\n'
+    body = 4096 - len(head % 1000)
+    collector.raw = [head % body + bytes(body) + b'HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n']
+    send(site, 1)
+    send(site, 2)
+    assert len(collector.connections) == 2 and len(collector.requests) == 2 and site.dropped('not_sent') == 0
+
+
 @pytest.mark.parametrize('response', [b'HTTP/1.1 204 No Content\r\n\r\n', b'HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n'])
 def test_responses_without_a_body_keep_the_connection(site, collector, response):
     collector.raw = [response]
