@@ -201,7 +201,7 @@ build_small() { # sluice must build without its optional features
 # -O1 and -g1 take half the time of the defaults, and reports still name lines; at -O1 gcc warns falsely of truncations.
 build_sanitized() {
     build sanitize -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1 -Dc_args='-g1 -Wno-format-truncation' &&
-        retry python3 tests/packages.py build -- path && ln -sfn ../build/venv build-sanitize/venv
+        retry python3 tests/packages.py build -- path && mkdir -p build/go && ln -sfn ../build/venv ../build/go build-sanitize
 }
 
 build_plain() ( # the flags of a Debian package

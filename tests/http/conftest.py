@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.dirname(__file__))
 from kit import forbidden as forbidden_kit, http1, server as server_kit, site as site_kit  # noqa: E402
 from kit.lifetime import BIG, wait_for  # noqa: E402
 
-LOOPS = os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split()
+LOOPS = server_kit.LOOPS
 TRANSPORTS = os.environ.get('SLUICE_TRANSPORTS', 'plain user').split()
 LARGE = '/65536.bin'       # the size of ssl_ktls_threshold
 PROMOTING = 'promoting.test'    # with kTLS each server has an additional virtual server of this name that serves LARGE

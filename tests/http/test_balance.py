@@ -13,8 +13,6 @@ from kit import broken_records, http1, server as server_kit
 from kit.lifetime import alive, wait_for
 from kit.upstream import Upstream
 
-LOOPS = os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split()
-
 
 class Environment:
     def __init__(self, folder, loop):
@@ -58,7 +56,7 @@ class Environment:
             assert not one.faults
 
 
-@pytest.fixture(params=LOOPS)
+@pytest.fixture(params=server_kit.LOOPS)
 def environment(request, tmp_path):
     made = Environment(tmp_path, request.param)
     yield made

@@ -29,7 +29,7 @@ def certificates(base):
     return made, ours.certificate, theirs.certificate, ours.crl()
 
 
-@pytest.fixture(scope='module', params=os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split())
+@pytest.fixture(scope='module', params=server_kit.LOOPS)
 def mutual_tls_server(request, new_directory, certificate, site, certificates):
     """Virtual servers on one port; each responds with its variables about the client certificate."""
     _, ours, theirs, revoked = certificates

@@ -27,7 +27,7 @@ def servers(launch, large):
         '/': {},
         '/to': {'proxy_pass': f'http://127.0.0.1:{away}', 'proxy_request_buffering': 'on'},
         '/any/': {'proxy_pass': f'http://127.0.0.1:{away}', 'client_min_rate': '0', 'proxy_request_buffering': 'on'},
-    }}) for loop in os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split()]
+    }}) for loop in server_kit.LOOPS]
 
 
 def connect(served, transport):

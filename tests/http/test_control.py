@@ -12,7 +12,6 @@ import pytest
 from kit import http1, server as server_kit
 from kit.lifetime import alive, wait_for
 
-LOOPS = os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split()
 OTHER_USER = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason='only root can become another user')
 
@@ -102,7 +101,7 @@ class Controlled:
             wait_for(lambda: not alive(master), 'the end of the new master')
 
 
-@pytest.fixture(params=LOOPS)
+@pytest.fixture(params=server_kit.LOOPS)
 def controlled(request, tmp_path, certificate, site):
     made = Controlled(tmp_path, request.param, certificate, site)
     yield made

@@ -11,7 +11,6 @@ import yaml
 from kit import server as server_kit
 from test_control import Controlled
 
-LOOPS = os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split()
 SNIPPET = 'return: 200 "loaded\\n"  # Grüße\n'
 
 
@@ -43,7 +42,7 @@ class Configured(Controlled):
         self.until(text, failed + 1)
 
 
-@pytest.fixture(params=LOOPS)
+@pytest.fixture(params=server_kit.LOOPS)
 def configured(request, tmp_path, certificate, site):
     made = Configured(tmp_path, request.param, certificate, site)
     yield made

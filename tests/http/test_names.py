@@ -13,7 +13,6 @@ from kit.lifetime import wait_for
 from kit.dns import A, AAAA, SERVFAIL, SRV, Dns
 from kit.upstream import Upstream
 
-LOOPS = server_kit.os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split()
 SECONDS = 3600
 
 
@@ -65,7 +64,7 @@ class Environment:
             assert not one.faults
 
 
-@pytest.fixture(params=LOOPS)
+@pytest.fixture(params=server_kit.LOOPS)
 def environment(request, tmp_path):
     made = Environment(tmp_path, request.param)
     yield made

@@ -233,7 +233,7 @@ def test_address_in_use_is_reported(site, tmp_path):
 
 def test_worker_connections_pauses_accepting(launch_one):
     """At worker_connections accepting pauses without busy waiting, and continues when connections end."""
-    server, port, _ = launch_one(main={'events': {'use': os.environ.get('SLUICE_LOOPS', 'epoll').split()[0], 'worker_connections': 16}})
+    server, port, _ = launch_one(main={'events': {'use': server_kit.LOOPS[0], 'worker_connections': 16}})
     until(lambda: server.workers(), 'a worker')
     connections = [socket.create_connection(('127.0.0.1', port), timeout=10) for _ in range(40)]
     until(lambda: 'accepting is paused' in server.errors(), 'the cap')

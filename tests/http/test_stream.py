@@ -184,7 +184,7 @@ def launch_streams(loop, new_directory, certificate, upstreams):
     return Streams(loop, made.start([ports['http'], ports['echo']]), ports, paths)
 
 
-@pytest.fixture(scope='module', params=server_kit.os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split())
+@pytest.fixture(scope='module', params=server_kit.LOOPS)
 def streams(request, new_directory, certificate, upstreams):
     made = launch_streams(request.param, new_directory, certificate, upstreams)
     yield made

@@ -1,4 +1,4 @@
-"""Programs written in Go, which are built once into the build folder."""
+"""Programs written in Go, which are built once into the directory `go` of the build."""
 import contextlib
 import fcntl
 import json
@@ -53,7 +53,7 @@ def locked(folder):
 
 
 def folder_of(name):
-    return os.path.join(os.path.dirname(os.path.abspath(server_kit.SLUICE)), name)
+    return os.path.join(os.path.dirname(os.path.abspath(server_kit.SLUICE)), 'go', name)
 
 
 def run(name, folder, *arguments, **options):

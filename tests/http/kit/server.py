@@ -11,6 +11,8 @@ import time
 SLUICE = os.environ.get('SLUICE', os.path.join(os.path.dirname(__file__), '../../../build/sluice'))
 # Multiplies all timeouts: an emulated machine is slower by this factor. No test asserts a duration.
 PATIENCE = float(os.environ.get('SLUICE_PATIENCE', '1'))
+# The loop backends to test. Meson sets SLUICE_LOOP for a test that it runs once per backend.
+LOOPS = [loop for loop in os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split() if os.environ.get('SLUICE_LOOP', loop) == loop]
 FIRST_PORT = int(os.environ.get('SLUICE_FIRST_PORT', '21100'))
 LAST_PORT = FIRST_PORT + 800
 RUNS = ' runs, '    # in the line of the error log that a configuration causes when its workers are ready
