@@ -126,11 +126,11 @@ static int open_limits(struct master *master, struct generation *generation)
     return limits_open(&generation->configuration->limits, before, &master->error_log.log);
 }
 
-static int open_sessions(struct master *master, struct generation *generation)
+static int open_session_caches(struct master *master, struct generation *generation)
 {
-    const struct session_stores *before = master->current ? &master->current->configuration->sessions : NULL;
+    const struct session_caches *before = master->current ? &master->current->configuration->session_caches : NULL;
 
-    return session_stores_open(&generation->configuration->sessions, before, &master->error_log.log);
+    return session_caches_open(&generation->configuration->session_caches, before, &master->error_log.log);
 }
 
 static int open_status_zones(struct master *master, struct generation *generation)
@@ -221,7 +221,7 @@ struct generation *generation_open(struct master *master, struct configuration *
 {
     static int (*const steps[])(struct master *master, struct generation *generation) = {
         find_identity, check_files, make_children, master_otlp_open, open_access_logs, create_directories, open_caches,
-        open_limits, open_sessions, open_status_zones, master_acme_open, master_ktls_probe, master_aead_choose,
+        open_limits, open_session_caches, open_status_zones, master_acme_open, master_ktls_probe, master_aead_choose,
         master_ktls_choose, master_tickets_open, open_sockets,
     };
     struct generation *generation = calloc(1, sizeof(*generation));
@@ -277,7 +277,7 @@ void generation_close(struct master *master, struct generation *generation)
     close_access_logs(generation->configuration);
     caches_close(&generation->configuration->caches);
     limits_close(&generation->configuration->limits);
-    session_stores_close(&generation->configuration->sessions);
+    session_caches_close(&generation->configuration->session_caches);
     status_zones_close(&generation->configuration->zones);
     master_otlp_close(generation);
     free(generation->children);

@@ -308,7 +308,7 @@ static void watch_zones(struct worker *worker)
 {
     limits_watch(&worker->configuration->limits, worker->log);
     caches_watch(&worker->configuration->caches, worker->log);
-    session_stores_watch(&worker->configuration->sessions, worker->log);
+    session_caches_watch(&worker->configuration->session_caches, worker->log);
 }
 
 static int serve_worker(struct worker *worker, const struct worker_args *args)

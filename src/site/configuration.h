@@ -186,7 +186,7 @@ struct configuration {
     struct caches caches;           /* of proxy_cache_path */
     struct conf_words directories;      /* directories of temporary files */
     struct limits limits;           /* of limit_req_zone and limit_conn_zone */
-    struct session_stores sessions; /* of ssl_session_cache */
+    struct session_caches session_caches; /* of ssl_session_cache */
     struct status_zones zones;      /* of status_zone */
     struct acme acme;               /* certificates of `ssl_certificate: acme` */
     struct otlp otlp;               /* export of spans: otel_exporter */

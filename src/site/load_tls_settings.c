@@ -67,30 +67,30 @@ static int copy_commands(struct load *load, const struct core_ssl *ssl, struct t
 }
 
 /* Servers that name the same cache share it. */
-static int set_session_store(struct load *load, const struct core_ssl_cache *cache, struct tls_settings *out)
+static int set_session_cache(struct load *load, const struct core_ssl_cache *cache, struct tls_settings *out)
 {
-    struct session_stores *stores = &load->configuration->sessions;
-    struct session_store **items, *made;
+    struct session_caches *caches = &load->configuration->session_caches;
+    struct named_session_cache **items, *made;
 
-    for (size_t i = 0; i < stores->count; i++) {
-        if (!str_equal(stores->items[i]->name, cache->name))
+    for (size_t i = 0; i < caches->count; i++) {
+        if (!str_equal(caches->items[i]->name, cache->name))
             continue;
-        if (stores->items[i]->size != cache->size)
+        if (caches->items[i]->size != cache->size)
             conf_error(load->errors, cache->mark, STR("use the same size in both"),
                        "the session cache \"" STR_FMT "\" has two sizes", STR_ARG(cache->name));
-        out->store = stores->items[i];
+        out->session_cache = caches->items[i];
         return 0;
     }
-    items = arena_zalloc(load->reader.arena, stores->count + 1, sizeof(struct session_store *));
+    items = arena_zalloc(load->reader.arena, caches->count + 1, sizeof(struct named_session_cache *));
     made = arena_zalloc(load->reader.arena, 1, sizeof(*made));
     if (!items || !made)
         return -ENOMEM;
-    *made = (struct session_store){.name = cache->name, .size = cache->size};
-    for (size_t i = 0; i < stores->count; i++)
-        items[i] = stores->items[i];
-    items[stores->count] = made;
-    *stores = (struct session_stores){.items = items, .count = stores->count + 1};
-    out->store = made;
+    *made = (struct named_session_cache){.name = cache->name, .size = cache->size};
+    for (size_t i = 0; i < caches->count; i++)
+        items[i] = caches->items[i];
+    items[caches->count] = made;
+    *caches = (struct session_caches){.items = items, .count = caches->count + 1};
+    out->session_cache = made;
     return 0;
 }
 
@@ -154,7 +154,7 @@ int load_tls_settings(struct load *load, const struct loaded_server *loaded)
         server->files_valid_ms = LIMIT_ACME_CHECK_S * 1000;
     if (copy_patterns(load, server, &server->tls) < 0 || copy_ticket_keys(load, ssl, &server->tls) < 0 ||
         copy_commands(load, ssl, &server->tls) < 0 ||
-        (ssl->session_cache.size && set_session_store(load, &ssl->session_cache, &server->tls) < 0))
+        (ssl->session_cache.size && set_session_cache(load, &ssl->session_cache, &server->tls) < 0))
         return -ENOMEM;
     return copy_certificates(load, server, ssl, &server->tls);
 }

@@ -11,7 +11,7 @@
 #include "base/regex.h"
 #include "base/str.h"
 #include "tls/replay_window.h"
-#include "tls/session_stores.h"
+#include "tls/session_caches.h"
 #include "tls/ticket_keys.h"
 
 /* A certificate chain and its key. `certificate` "self-signed" is generated in memory. */
@@ -75,7 +75,8 @@ struct tls_settings {
     const struct str *ticket_keys;  /* files: the first encrypts, all decrypt; none: generated keys */
     size_t ticket_key_count;
     uint64_t session_timeout_s;
-    const struct session_store *store; /* session cache for clients without tickets; NULL: none */
+    /* For clients without tickets; NULL: none. */
+    const struct named_session_cache *session_cache;
     bool early_data;                /* accept early data; needs tickets with generated keys and tls_context_share */
     struct tls_client_verify client;
     const void *owner;              /* opaque pointer of the settings' owner */

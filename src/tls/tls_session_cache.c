@@ -14,7 +14,7 @@ enum { SESSION_CACHE_MODE = SSL_SESS_CACHE_SERVER | SSL_SESS_CACHE_NO_INTERNAL |
 /* The cache of the server that SNI has selected. */
 static struct session_cache *cache_of(const struct tls_server *server)
 {
-    return server->settings->store ? server->settings->store->cache : NULL;
+    return server->settings->session_cache ? server->settings->session_cache->cache : NULL;
 }
 
 static bool session_is_cached(SSL *ssl, const struct tls_session *session)
@@ -97,7 +97,7 @@ void tls_session_cache_enable(struct tls_server *server)
 {
     SSL_CTX *openssl = server->openssl;
 
-    SSL_CTX_set_session_cache_mode(openssl, server->settings->store ? SESSION_CACHE_MODE : SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_session_cache_mode(openssl, server->settings->session_cache ? SESSION_CACHE_MODE : SSL_SESS_CACHE_OFF);
     SSL_CTX_sess_set_new_cb(openssl, session_made);
     SSL_CTX_sess_set_get_cb(openssl, session_requested);
     SSL_CTX_sess_set_remove_cb(openssl, session_removed);
@@ -107,7 +107,7 @@ void tls_session_cache_set_context(struct tls_context *context, struct tls_serve
 {
     SSL_CTX_set_app_data(first->openssl, context);
     for (size_t i = 0; i < context->count; i++) {
-        if (context->servers[i].settings->store)
+        if (context->servers[i].settings->session_cache)
             SSL_CTX_set_session_cache_mode(first->openssl, SESSION_CACHE_MODE);
     }
 }

@@ -139,7 +139,7 @@ bool tls_tickets_set(struct tls_server *server, const struct tls_reporter *repor
     tls_session_cache_enable(server);
     if (!server->settings->session_tickets)
         SSL_CTX_set_options(openssl, SSL_OP_NO_TICKET);
-    SSL_CTX_set_num_tickets(openssl, server->settings->session_tickets || server->settings->store ? 1 : 0);
+    SSL_CTX_set_num_tickets(openssl, server->settings->session_tickets || server->settings->session_cache ? 1 : 0);
     if (SSL_CTX_set_tlsext_ticket_key_evp_cb(openssl, key_chosen) != 1 ||
         SSL_CTX_set_session_ticket_cb(openssl, ticket_made, ticket_opened, NULL) != 1)
         return tls_fail(reporter, "session tickets cannot be set up: %s", tls_openssl_reason());

@@ -1,4 +1,4 @@
-#include "tls/session_stores.h"
+#include "tls/session_caches.h"
 
 #include "base/limits.h"
 #include "base/shared_zone.h"
@@ -286,12 +286,12 @@ START_TEST(overwritten_cache_recovers)
     static const uint64_t values[] = {1, 7, 8, 9, 64, 1000, SESSION_CACHE_MIN, 0x7ffffffffffffff8, UINT64_MAX - 7,
                                       UINT64_MAX};
     struct log log = {.level = LOG_ALERT, .sink = count_line};
-    struct session_store store = {.name = STR("one")}, *stores[] = {&store};
+    struct named_session_cache named = {.name = STR("one")}, *items[] = {&named};
     uint64_t *from, *to;
 
     open_cache(SESSION_CACHE_MIN);
-    store.cache = cache;
-    session_stores_watch(&(struct session_stores){stores, 1}, &log);
+    named.cache = cache;
+    session_caches_watch(&(struct session_caches){items, 1}, &log);
     insert_session(1, 100, 0, 1000);
     ck_assert_uint_eq(logged, 0);
     from = (uint64_t *)(void *)((struct shared_zone *)cache + 1);
@@ -310,21 +310,21 @@ END_TEST
 START_TEST(caches_survive_a_reload)
 {
     struct log log = {0};
-    struct session_store first[] = {{STR("a"), 65536}, {STR("b"), 65536}},
+    struct named_session_cache first[] = {{STR("a"), 65536}, {STR("b"), 65536}},
                          second[] = {{STR("b"), 65536}, {STR("a"), 40000}};
-    struct session_store *before[] = {&first[0], &first[1]}, *after[] = {&second[0], &second[1]};
-    struct session_stores old = {before, 2}, new = {after, 2};
+    struct named_session_cache *before[] = {&first[0], &first[1]}, *after[] = {&second[0], &second[1]};
+    struct session_caches old = {before, 2}, new = {after, 2};
 
-    ck_assert_int_eq(session_stores_open(&old, NULL, &log), 0);
+    ck_assert_int_eq(session_caches_open(&old, NULL, &log), 0);
     cache = first[1].cache;
     insert_session(1, 100, 0, 1000);
-    ck_assert_int_eq(session_stores_open(&new, &old, &log), 0);
+    ck_assert_int_eq(session_caches_open(&new, &old, &log), 0);
     ck_assert_ptr_eq(second[0].cache, first[1].cache);
     ck_assert_ptr_ne(second[1].cache, first[0].cache);
-    session_stores_close(&old);
-    session_stores_close(&old);
+    session_caches_close(&old);
+    session_caches_close(&old);
     ck_assert(session_is_found(1, 100, 0));
-    session_stores_close(&new);
+    session_caches_close(&new);
     ck_assert_ptr_null(second[0].cache);
 }
 END_TEST
