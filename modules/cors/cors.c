@@ -174,7 +174,7 @@ static int add_preflight_headers(struct exchange *x, const struct cors *cors)
         error = add_cors_header(x, "Access-Control-Allow-Headers", headers.data ? headers : STR(""));
     if (error == 0)
         error = add_cors_header(x, "Access-Control-Max-Age",
-                                arena_printf(&x->arena, "%llu", (unsigned long long)(cors->max_age_ms / 1000)));
+                                arena_print_number(&x->arena, cors->max_age_ms / 1000));
     return error < 0 ? error
                      : add_cors_header(x, "Vary", STR("Access-Control-Request-Method, Access-Control-Request-Headers"));
 }

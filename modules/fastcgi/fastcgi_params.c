@@ -259,7 +259,7 @@ static int set_length(struct gateway_request *p, struct pairs *pairs)
 
     if (!pair || p->sent.content_length == 0)
         return 0;
-    pair->value = arena_printf(&p->x->arena, "%llu", (unsigned long long)p->sent.content_length);
+    pair->value = arena_print_number(&p->x->arena, p->sent.content_length);
     return pair->value.data ? 0 : -ENOMEM;
 }
 

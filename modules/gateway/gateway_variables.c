@@ -33,18 +33,10 @@ static struct str join_attempts(const void *subject, struct arena *arena,
     return count == 1 ? values[0] : arena_join_with(arena, values, count, STR(", "));
 }
 
-static struct str format_seconds(struct arena *arena, uint64_t us)
+/* UINT64_MAX: the event has not happened. */
+static struct str seconds_or_dash(struct arena *arena, uint64_t us)
 {
-    unsigned long long ms = us / 1000;
-
-    if (us == UINT64_MAX)
-        return STR("-");
-    return arena_printf(arena, "%llu.%03llu", ms / 1000, ms % 1000);
-}
-
-static struct str format_number(struct arena *arena, uint64_t value)
-{
-    return arena_printf(arena, "%llu", (unsigned long long)value);
+    return us == UINT64_MAX ? STR("-") : arena_print_seconds(arena, us);
 }
 
 static struct str attempt_server(const struct gateway_attempt *attempt, struct arena *arena)
@@ -55,32 +47,32 @@ static struct str attempt_server(const struct gateway_attempt *attempt, struct a
 /* The status sent to the client if there was no response. */
 static struct str attempt_status(const struct gateway_attempt *attempt, struct arena *arena)
 {
-    return format_number(arena, attempt->status ? (uint64_t)attempt->status : 502);
+    return arena_print_number(arena, attempt->status ? (uint64_t)attempt->status : 502);
 }
 
 static struct str attempt_connect_time(const struct gateway_attempt *attempt, struct arena *arena)
 {
-    return format_seconds(arena, attempt->connect_us);
+    return seconds_or_dash(arena, attempt->connect_us);
 }
 
 static struct str attempt_header_time(const struct gateway_attempt *attempt, struct arena *arena)
 {
-    return format_seconds(arena, attempt->header_us);
+    return seconds_or_dash(arena, attempt->header_us);
 }
 
 static struct str attempt_response_time(const struct gateway_attempt *attempt, struct arena *arena)
 {
-    return format_seconds(arena, attempt->total_us);
+    return seconds_or_dash(arena, attempt->total_us);
 }
 
 static struct str attempt_bytes_received(const struct gateway_attempt *attempt, struct arena *arena)
 {
-    return format_number(arena, attempt->bytes_received);
+    return arena_print_number(arena, attempt->bytes_received);
 }
 
 static struct str attempt_bytes_sent(const struct gateway_attempt *attempt, struct arena *arena)
 {
-    return format_number(arena, attempt->bytes_sent);
+    return arena_print_number(arena, attempt->bytes_sent);
 }
 
 #define OF_EACH_ATTEMPT(name)                                                                                        \

@@ -44,6 +44,6 @@ int gateway_forward_hops(const struct gateway_request *p, struct headers *fields
 
     if (!hops_left(p->x, &hops) || hops == 0)
         return 0;
-    value = arena_printf(arena, "%llu", (unsigned long long)(hops - 1));
+    value = arena_print_number(arena, hops - 1);
     return value.data ? headers_set(fields, arena, STR("Max-Forwards"), value) : -ENOMEM;
 }

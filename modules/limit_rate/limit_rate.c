@@ -247,7 +247,7 @@ static struct str get_rate(const void *subject, struct str parameter, struct are
 {
     const struct throttled_body *throttled_body = exchange_state_found(subject, &module_limit_rate);
 
-    return arena_printf(arena, "%llu", throttled_body ? (unsigned long long)throttled_body->rate : 0);
+    return arena_print_number(arena, throttled_body ? throttled_body->rate : 0);
 }
 
 static const struct variable variables[] = {{"limit_rate", false, get_rate, .type = "bytes a second",

@@ -150,7 +150,7 @@ static enum outcome reject_request(struct exchange *x, const struct limit_req_co
     struct str seconds;
 
     exchange_error_response(x, (int)own->rejection.status);
-    seconds = arena_printf(&x->arena, "%llu", (unsigned long long)((wait_ms + 999) / 1000));
+    seconds = arena_print_number(&x->arena, (wait_ms + 999) / 1000);
     if (!seconds.data || headers_set(&x->response.headers, &x->arena, STR("Retry-After"), seconds) < 0)
         return exchange_error_response(x, 500);
     return OUTCOME_RESPONDED;

@@ -204,3 +204,15 @@ struct str arena_printf(struct arena *arena, const char *format, ...)
     va_end(args);
     return text;
 }
+
+struct str arena_print_number(struct arena *arena, uint64_t number)
+{
+    return arena_printf(arena, "%llu", (unsigned long long)number);
+}
+
+struct str arena_print_seconds(struct arena *arena, uint64_t us)
+{
+    unsigned long long ms = us / 1000;
+
+    return arena_printf(arena, "%llu.%03llu", ms / 1000, ms % 1000);
+}

@@ -63,5 +63,9 @@ struct str arena_join(struct arena *arena, const struct str *parts, size_t count
 /* Formats as printf does. data is NULL when out of memory. */
 struct str arena_printf(struct arena *arena, const char *format, ...) PRINTF_LIKE(2, 3);
 struct str arena_vprintf(struct arena *arena, const char *format, va_list args) PRINTF_LIKE(2, 0);
+/* Formats a decimal number. data is NULL when out of memory. */
+struct str arena_print_number(struct arena *arena, uint64_t number);
+/* Formats a time in seconds with three decimals. data is NULL when out of memory. */
+struct str arena_print_seconds(struct arena *arena, uint64_t us);
 
 #endif

@@ -113,13 +113,6 @@ struct str variable_remote_addr(const struct exchange *x, struct arena *arena)
     return variable_address(exchange_client(x), arena);
 }
 
-struct str variable_seconds(uint64_t us, struct arena *arena)
-{
-    unsigned long long ms = us / 1000;
-
-    return arena_printf(arena, "%llu.%03llu", ms / 1000, ms % 1000);
-}
-
 struct str variable_msec(const struct clock *clock, struct arena *arena)
 {
     return arena_printf(arena, "%lld.%03lld", (long long)(clock->wall_ms / 1000), (long long)(clock->wall_ms % 1000));

@@ -111,7 +111,7 @@ static struct str get_request_length(const void *subject, struct str parameter, 
 {
     const struct exchange *x = subject;
 
-    return arena_printf(arena, "%llu", (unsigned long long)x->request.bytes);
+    return arena_print_number(arena, x->request.bytes);
 }
 
 static struct str get_server_protocol(const void *subject, struct str parameter, struct arena *arena)

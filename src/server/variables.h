@@ -33,8 +33,6 @@ struct str variable_address(const struct sockaddr *address, struct arena *arena)
 struct str variable_binary_address(const struct sockaddr *address);
 struct str variable_port(const struct sockaddr *address, struct arena *arena);
 struct str variable_local_address(const struct endpoint *endpoint, const struct wire *wire, struct arena *arena);
-/* A time in seconds with three decimals. */
-struct str variable_seconds(uint64_t us, struct arena *arena);
 struct str variable_msec(const struct clock *clock, struct arena *arena);
 struct str variable_time_local(const struct clock *clock, struct arena *arena);
 struct str variable_time_iso8601(const struct clock *clock, struct arena *arena);

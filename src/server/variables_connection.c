@@ -20,11 +20,6 @@ static const struct clock *clock_of(const void *subject)
     return &request_state_of(subject)->worker->loop.clock;
 }
 
-static struct str format_number(struct arena *arena, uint64_t value)
-{
-    return arena_printf(arena, "%llu", (unsigned long long)value);
-}
-
 static struct str get_realip_remote_addr(const void *subject, struct str parameter, struct arena *arena)
 {
     return variable_address(&request_connection(subject)->peer.any, arena);
@@ -100,7 +95,7 @@ static struct str get_server_port(const void *subject, struct str parameter, str
 {
     unsigned port = listen_address_port(&request_connection(subject)->endpoint->address);
 
-    return port ? format_number(arena, port) : STR("");
+    return port ? arena_print_number(arena, port) : STR("");
 }
 
 static struct str get_server_name(const void *subject, struct str parameter, struct arena *arena)
@@ -112,12 +107,12 @@ static struct str get_server_name(const void *subject, struct str parameter, str
 
 static struct str get_connection(const void *subject, struct str parameter, struct arena *arena)
 {
-    return format_number(arena, request_connection(subject)->number);
+    return arena_print_number(arena, request_connection(subject)->number);
 }
 
 static struct str get_connection_requests(const void *subject, struct str parameter, struct arena *arena)
 {
-    return format_number(arena, request_connection(subject)->requests);
+    return arena_print_number(arena, request_connection(subject)->requests);
 }
 
 static struct str get_scheme(const void *subject, struct str parameter, struct arena *arena)
@@ -152,7 +147,7 @@ static struct str get_hostname(const void *subject, struct str parameter, struct
 
 static struct str get_pid(const void *subject, struct str parameter, struct arena *arena)
 {
-    return format_number(arena, (uint64_t)getpid());
+    return arena_print_number(arena, (uint64_t)getpid());
 }
 
 static struct str get_version(const void *subject, struct str parameter, struct arena *arena)

@@ -9,11 +9,6 @@
 
 #define ABSENT ((struct str){NULL, 0})
 
-static struct str format_unsigned(struct arena *arena, uint64_t value)
-{
-    return arena_printf(arena, "%llu", (unsigned long long)value);
-}
-
 static struct str get_response_status(const void *subject, struct str parameter, struct arena *arena)
 {
     return arena_printf(arena, "%03d", request_status(request_state_of(subject)));
@@ -23,19 +18,19 @@ static struct str get_bytes_sent(const void *subject, struct str parameter, stru
 {
     const struct exchange *x = subject;
 
-    return format_unsigned(arena, x->response.bytes_sent);
+    return arena_print_number(arena, x->response.bytes_sent);
 }
 
 static struct str get_body_bytes_sent(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct exchange *x = subject;
 
-    return format_unsigned(arena, x->response.body_bytes_sent);
+    return arena_print_number(arena, x->response.body_bytes_sent);
 }
 
 static struct str get_bytes_zero_copy(const void *subject, struct str parameter, struct arena *arena)
 {
-    return format_unsigned(arena, request_state_of(subject)->zero_copy);
+    return arena_print_number(arena, request_state_of(subject)->zero_copy);
 }
 
 static struct str get_request_time(const void *subject, struct str parameter, struct arena *arena)
@@ -43,7 +38,7 @@ static struct str get_request_time(const void *subject, struct str parameter, st
     const struct exchange *x = subject;
     uint64_t now_us = request_state_of(x)->worker->loop.clock.monotonic_us;
 
-    return variable_seconds(u64_sub_sat(now_us, x->started_us), arena);
+    return arena_print_seconds(arena, u64_sub_sat(now_us, x->started_us));
 }
 
 static struct str get_request_completion(const void *subject, struct str parameter, struct arena *arena)
@@ -101,7 +96,7 @@ static struct str get_sent_http_content_length(const void *subject, struct str p
         return header_of_head(x->response.head, STR("content_length"), arena);
     if (!body || body->length == BODY_LENGTH_UNKNOWN)
         return ABSENT;
-    return format_unsigned(arena, x->response.body_bytes_sent + body->length);
+    return arena_print_number(arena, x->response.body_bytes_sent + body->length);
 }
 
 static struct str get_tls_path(const void *subject, struct str parameter, struct arena *arena)

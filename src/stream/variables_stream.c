@@ -13,11 +13,6 @@
 
 #define ABSENT ((struct str){NULL, 0})
 
-static struct str format_stream_number(struct arena *arena, uint64_t value)
-{
-    return arena_printf(arena, "%llu", (unsigned long long)value);
-}
-
 static const struct clock *clock_of(const void *subject)
 {
     const struct stream *stream = subject;
@@ -96,7 +91,7 @@ static struct str get_server_port(const void *subject, struct str parameter, str
     const struct stream *stream = subject;
     unsigned port = listen_address_port(&stream->endpoint->address);
 
-    return port ? format_stream_number(arena, port) : STR("");
+    return port ? arena_print_number(arena, port) : STR("");
 }
 
 static struct str get_server_name(const void *subject, struct str parameter, struct arena *arena)
@@ -115,7 +110,7 @@ static struct str get_connection(const void *subject, struct str parameter, stru
 {
     const struct stream *stream = subject;
 
-    return format_stream_number(arena, stream->number);
+    return arena_print_number(arena, stream->number);
 }
 
 /* The result. */
@@ -131,28 +126,28 @@ static struct str get_bytes_sent(const void *subject, struct str parameter, stru
 {
     const struct stream *stream = subject;
 
-    return format_stream_number(arena, stream->down.bytes + stream->own_bytes);
+    return arena_print_number(arena, stream->down.bytes + stream->own_bytes);
 }
 
 static struct str get_bytes_received(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct stream *stream = subject;
 
-    return format_stream_number(arena, stream->up.bytes + stream->preread.bytes);
+    return arena_print_number(arena, stream->up.bytes + stream->preread.bytes);
 }
 
 static struct str get_session_time(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct stream *stream = subject;
 
-    return variable_seconds(u64_sub_sat(clock_of(subject)->monotonic_us, stream->began_us), arena);
+    return arena_print_seconds(arena, u64_sub_sat(clock_of(subject)->monotonic_us, stream->began_us));
 }
 
 static struct str get_bytes_zero_copy(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct stream *stream = subject;
 
-    return format_stream_number(arena, stream->transfer.zero_copy);
+    return arena_print_number(arena, stream->transfer.zero_copy);
 }
 
 static struct str get_tls_path(const void *subject, struct str parameter, struct arena *arena)
@@ -218,7 +213,7 @@ static struct str get_hostname(const void *subject, struct str parameter, struct
 
 static struct str get_pid(const void *subject, struct str parameter, struct arena *arena)
 {
-    return format_stream_number(arena, (uint64_t)getpid());
+    return arena_print_number(arena, (uint64_t)getpid());
 }
 
 static struct str get_version(const void *subject, struct str parameter, struct arena *arena)

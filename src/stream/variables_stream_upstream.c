@@ -28,14 +28,9 @@ static struct str join_attempts(const void *subject, struct arena *arena,
 }
 
 /* UINT64_MAX: the event has not happened. */
-static struct str time_or_dash(uint64_t us, struct arena *arena)
+static struct str seconds_or_dash(struct arena *arena, uint64_t us)
 {
-    return us == UINT64_MAX ? STR("-") : variable_seconds(us, arena);
-}
-
-static struct str print_bytes(struct arena *arena, uint64_t bytes)
-{
-    return arena_printf(arena, "%llu", (unsigned long long)bytes);
+    return us == UINT64_MAX ? STR("-") : arena_print_seconds(arena, us);
 }
 
 static struct str attempt_address(const struct stream *stream, const struct stream_attempt *attempt,
@@ -47,13 +42,13 @@ static struct str attempt_address(const struct stream *stream, const struct stre
 static struct str attempt_connect_time(const struct stream *stream, const struct stream_attempt *attempt,
                                        struct arena *arena)
 {
-    return time_or_dash(attempt->connect_us, arena);
+    return seconds_or_dash(arena, attempt->connect_us);
 }
 
 static struct str attempt_first_byte_time(const struct stream *stream, const struct stream_attempt *attempt,
                                           struct arena *arena)
 {
-    return time_or_dash(attempt->first_byte_us, arena);
+    return seconds_or_dash(arena, attempt->first_byte_us);
 }
 
 static struct str attempt_session_time(const struct stream *stream, const struct stream_attempt *attempt,
@@ -61,20 +56,22 @@ static struct str attempt_session_time(const struct stream *stream, const struct
 {
     uint64_t end_us = attempt->end_us ? attempt->end_us : stream->worker->loop.clock.monotonic_us;
 
-    return variable_seconds(u64_sub_sat(end_us, attempt->begun_us), arena);
+    return arena_print_seconds(arena, u64_sub_sat(end_us, attempt->begun_us));
 }
 
 /* Only the connection to the last server succeeded: 0 for the others. */
 static struct str attempt_bytes_sent(const struct stream *stream, const struct stream_attempt *attempt,
                                      struct arena *arena)
 {
-    return print_bytes(arena, attempt->next || !stream->connected ? 0 : stream->up.bytes + stream->preread.bytes);
+    bool connected = !attempt->next && stream->connected;
+
+    return arena_print_number(arena, connected ? stream->up.bytes + stream->preread.bytes : 0);
 }
 
 static struct str attempt_bytes_received(const struct stream *stream, const struct stream_attempt *attempt,
                                          struct arena *arena)
 {
-    return print_bytes(arena, attempt->next ? 0 : stream->down.bytes);
+    return arena_print_number(arena, attempt->next ? 0 : stream->down.bytes);
 }
 
 #define OF_EACH_ATTEMPT(name)                                                                                \

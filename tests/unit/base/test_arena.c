@@ -99,6 +99,10 @@ START_TEST(copies_and_formats_text)
     copy = arena_printf(&arena, "%s-%d", "x", 42);
     ck_assert_str_eq(copy.data, "x-42");
     ck_assert_uint_eq(copy.length, 4);
+    ck_assert_str_eq(arena_print_number(&arena, 0).data, "0");
+    ck_assert_str_eq(arena_print_number(&arena, UINT64_MAX).data, "18446744073709551615");
+    ck_assert_str_eq(arena_print_seconds(&arena, 999).data, "0.000");
+    ck_assert_str_eq(arena_print_seconds(&arena, 61045999).data, "61.045");
     zeroed = arena_zalloc(&arena, 10, 10);
     for (int i = 0; i < 100; i++)
         ck_assert_int_eq(zeroed[i], 0);
