@@ -162,10 +162,16 @@ static bool is_written(const struct log *log, enum log_level level)
     return log && (log->sink || log->write) && level <= log->level;
 }
 
-void log_vwrite(struct log *log, enum log_level level, const char *format, va_list args)
+void log_vwrite_fields(struct log *log, enum log_level level, const struct log_fields *values, const char *format,
+                       va_list args)
 {
     if (is_written(log, level))
-        write_record(log, level, NULL, format, args);
+        write_record(log, level, values, format, args);
+}
+
+void log_vwrite(struct log *log, enum log_level level, const char *format, va_list args)
+{
+    log_vwrite_fields(log, level, NULL, format, args);
 }
 
 void log_write(struct log *log, enum log_level level, const char *format, ...)
@@ -182,7 +188,6 @@ void log_write_fields(struct log *log, enum log_level level, const struct log_fi
     va_list args;
 
     va_start(args, format);
-    if (is_written(log, level))
-        write_record(log, level, values, format, args);
+    log_vwrite_fields(log, level, values, format, args);
     va_end(args);
 }

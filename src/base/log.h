@@ -49,6 +49,8 @@ void log_vwrite(struct log *log, enum log_level level, const char *format, va_li
 /* The same about a connection: "...: *5 text, client: 127.0.0.1, server: a, request: \"GET / HTTP/1.1\"\n". */
 void log_write_fields(struct log *log, enum log_level level, const struct log_fields *fields, const char *format, ...)
     PRINTF_LIKE(4, 5);
+void log_vwrite_fields(struct log *log, enum log_level level, const struct log_fields *fields, const char *format,
+                       va_list args) PRINTF_LIKE(4, 0);
 
 /*
  * Formats a record as log_write describes into LIMIT_LOG_LINE bytes; `bare`: without time, level, process and newline.

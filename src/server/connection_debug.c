@@ -6,7 +6,6 @@
 #include "base/cidr.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 
 bool connection_debug_is_on(const struct worker *worker, const union proxy_address *peer)
 {
@@ -31,15 +30,12 @@ void connection_debug_update(struct worker *worker)
 
 void connection_debug_write(const struct connection *connection, const char *format, ...)
 {
-    char text[512];
     va_list args;
 
     va_start(args, format);
-    if (vsnprintf(text, sizeof text, format, args) < 0)
-        text[0] = '\0';
+    log_vwrite_fields(connection_log(connection), LOG_DEBUG, &(struct log_fields){.connection = connection->number},
+                      format, args);
     va_end(args);
-    log_write_fields(connection_log(connection), LOG_DEBUG, &(struct log_fields){.connection = connection->number},
-                     "%s", text);
 }
 
 void connection_debug_trace(void *connection, struct str text)

@@ -5,18 +5,14 @@
 #include "stream/stream_steps.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 
 void stream_debug_write(const struct stream *stream, const char *format, ...)
 {
-    char text[512];
     va_list args;
 
     va_start(args, format);
-    if (vsnprintf(text, sizeof text, format, args) < 0)
-        text[0] = '\0';
+    log_vwrite_fields(stream_log(stream), LOG_DEBUG, &(struct log_fields){.connection = stream->number}, format, args);
     va_end(args);
-    log_write_fields(stream_log(stream), LOG_DEBUG, &(struct log_fields){.connection = stream->number}, "%s", text);
 }
 
 void stream_debug_update(struct worker *worker)
