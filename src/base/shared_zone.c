@@ -104,8 +104,8 @@ void shared_zone_log_damage(struct shared_zone *zone)
         log_write(owner->log, LOG_ALERT, "%s: its shared memory contradicts itself and is emptied", owner->label);
 }
 
-/* A bit is cleared after its slot was cleaned: if this process dies before, the next one repeats it. */
-void shared_zone_clean(struct shared_zone *zone, bool died, void (*remove)(struct shared_zone *zone, unsigned slot))
+/* A bit is cleared after its slot was removed: if this process dies before, the next one repeats it. */
+static void remove_abandoned(struct shared_zone *zone, bool died, void (*remove)(struct shared_zone *zone, unsigned slot))
 {
     bool any = shared_zone_has_abandoned(zone) && __atomic_exchange_n(&zone->any_abandoned, 0, __ATOMIC_ACQUIRE);
 
@@ -119,4 +119,17 @@ void shared_zone_clean(struct shared_zone *zone, bool died, void (*remove)(struc
             __atomic_fetch_and(&zone->abandoned[i], ~(UINT64_C(1) << bit), __ATOMIC_RELAXED);
         }
     }
+}
+
+void shared_zone_lock_repaired(struct shared_zone *zone, const struct shared_zone_repair *repair)
+{
+    bool died = shared_zone_lock(zone);
+
+    if (zone->damaged) {
+        shared_zone_log_damage(zone);
+        repair->empty(zone);
+    } else if (died) {
+        repair->rebuild(zone);
+    }
+    remove_abandoned(zone, died, repair->remove);
 }

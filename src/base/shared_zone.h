@@ -22,7 +22,15 @@
 struct shared_zone {
     struct shared_lock lock;
     uint64_t abandoned[LIMIT_WORKERS / 64]; /* a bit for each slot of a worker whose process died; atomic */
-    uint64_t any_abandoned;         /* nonzero: a bit was set since the last shared_zone_clean; atomic */
+    uint64_t any_abandoned;         /* nonzero: a bit was set since the slots were removed; atomic */
+    uint32_t damaged;               /* nonzero: the contents contradict themselves; for shared_zone_lock_repaired */
+};
+
+/* How a zone repairs its contents. The functions are called with the lock. */
+struct shared_zone_repair {
+    void (*empty)(struct shared_zone *zone); /* removes the contents, and clears `damaged` */
+    void (*rebuild)(struct shared_zone *zone); /* makes the contents consistent: a process died while it changed them */
+    void (*remove)(struct shared_zone *zone, unsigned slot); /* removes what a dead process held */
 };
 
 #define SHARED_ZONE_LABEL   80      /* bytes of the text that names a zone in the log */
@@ -51,15 +59,20 @@ void shared_zone_share(struct shared_zone *zone);
 /* The last owner's call unmaps the zone in this process. Accepts NULL. */
 void shared_zone_destroy(struct shared_zone *zone);
 /*
- * The process at `slot` (below LIMIT_WORKERS) died: the next process that calls shared_zone_clean removes what it held.
+ * The process at `slot` (below LIMIT_WORKERS) died: the next shared_zone_lock_repaired removes what it held.
  * Takes no lock. Called before another process gets this slot.
  */
 void shared_zone_abandon(struct shared_zone *zone, unsigned slot);
 
 /* Waits for the lock. True: the previous holder died, and the caller must repair the contents. */
 bool shared_zone_lock(struct shared_zone *zone);
+/*
+ * Waits for the lock, and repairs the contents: empties a damaged zone and logs it, or rebuilds the zone if the previous
+ * holder died. Then removes each abandoned slot. For zones that contain values of processes.
+ */
+void shared_zone_lock_repaired(struct shared_zone *zone, const struct shared_zone_repair *repair);
 void shared_zone_unlock(struct shared_zone *zone);
-/* True if shared_zone_clean has work. Without the lock. */
+/* True if shared_zone_lock_repaired will remove slots. Without the lock. */
 static inline bool shared_zone_has_abandoned(const struct shared_zone *zone)
 {
     return __atomic_load_n(&zone->any_abandoned, __ATOMIC_RELAXED);
@@ -74,10 +87,5 @@ void shared_zone_watch(struct shared_zone *zone, struct log *log, const char *di
  * process that should not have written to it did. Does nothing in a process that has not called shared_zone_watch.
  */
 void shared_zone_log_damage(struct shared_zone *zone);
-/*
- * Calls `remove` for each abandoned slot. Needs the lock; a zone that contains values of processes calls it after each
- * shared_zone_lock, whose result is `died`.
- */
-void shared_zone_clean(struct shared_zone *zone, bool died, void (*remove)(struct shared_zone *zone, unsigned slot));
 
 #endif

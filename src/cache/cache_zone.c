@@ -60,7 +60,7 @@ static bool was_purged(struct cache_zone *zone, const struct cache_origin *origi
     if (purged < zone->purged)
         purged = zone->purged;
     if (purged > __atomic_load_n(&zone->sequence, __ATOMIC_RELAXED)) /* forged, or the sequence number is */
-        zone->damaged = 1;
+        zone->shared.damaged = 1;
     return origin->since < purged;
 }
 
@@ -174,9 +174,9 @@ bool cache_zone_evict(struct cache_zone *zone, uint32_t inactive_s, uint64_t max
     for (unsigned seen = 0; seen < CACHE_EVICT_SCAN && victims->count < CACHE_VICTIMS; seen++) {
         const struct node *oldest = zone->oldest ? cache_node(zone, zone->oldest) : NULL;
 
-        zone->damaged |= !oldest && zone->totals.entries > 0;
-        more = oldest && !zone->damaged && (zone->totals.bytes > max_bytes ||
-                          __atomic_load_n(&oldest->used_s, __ATOMIC_RELAXED) < inactive_s);
+        zone->shared.damaged |= !oldest && zone->totals.entries > 0;
+        more = oldest && !zone->shared.damaged &&
+               (zone->totals.bytes > max_bytes || __atomic_load_n(&oldest->used_s, __ATOMIC_RELAXED) < inactive_s);
         if (!more)
             break;
         (void)cache_zone_age_oldest(zone, inactive_s, now_ms, victims);

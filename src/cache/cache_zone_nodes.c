@@ -60,8 +60,9 @@ static void count_node(struct cache_zone *zone, const struct node *node)
 }
 
 /* Rebuilds chains, list and sums, which are inconsistent if a process died while it changed them. */
-static void rebuild_zone(struct cache_zone *zone)
+static void rebuild_zone(struct shared_zone *shared)
 {
+    struct cache_zone *zone = container_of(shared, struct cache_zone, shared);
     uint32_t count = cache_node_count(zone);
 
     memset((void *)(zone->nodes + count + 1), 0, count * sizeof(uint32_t));
@@ -87,16 +88,18 @@ static void rebuild_zone(struct cache_zone *zone)
  * The requested scan finds the files again. Purges are forgotten with the nodes, so no response of a fetch that started
  * before is stored.
  */
-static void empty_zone(struct cache_zone *zone)
+static void empty_zone(struct shared_zone *shared)
 {
+    struct cache_zone *zone = container_of(shared, struct cache_zone, shared);
+
     memset((void *)zone->nodes, 0, ((size_t)cache_node_count(zone) + 1) * sizeof(*zone->nodes));
     zone->purged = cache_zone_sequence(zone);
     zone->complete = zone->walks % UINT32_MAX + 1;
     __atomic_store_n(&zone->walked, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&zone->walks, zone->complete, __ATOMIC_RELAXED);
     __atomic_store_n(&zone->leader, 0, __ATOMIC_RELAXED);
-    zone->damaged = 0;
-    rebuild_zone(zone);
+    zone->shared.damaged = 0;
+    rebuild_zone(&zone->shared);
 }
 
 /* Releases the fill locks of a worker that died, and requests a scan. */
@@ -117,15 +120,9 @@ static void remove_worker(struct shared_zone *shared, unsigned worker)
 
 void cache_zone_lock(struct cache_zone *zone)
 {
-    bool died = shared_zone_lock(&zone->shared);
+    static const struct shared_zone_repair repair = {empty_zone, rebuild_zone, remove_worker};
 
-    if (zone->damaged) {
-        shared_zone_log_damage(&zone->shared);
-        empty_zone(zone);
-    } else if (died) {
-        rebuild_zone(zone);
-    }
-    shared_zone_clean(&zone->shared, died, remove_worker);
+    shared_zone_lock_repaired(&zone->shared, &repair);
 }
 
 void cache_zone_unlock(struct cache_zone *zone)
@@ -144,7 +141,7 @@ struct cache_zone *cache_zone_create(size_t size, uint64_t first)
         return NULL;
     zone->first = zone->sequence = first;
     zone->walks = zone->complete = 1;
-    rebuild_zone(zone);
+    rebuild_zone(&zone->shared);
     return zone;
 }
 
@@ -170,7 +167,7 @@ uint32_t cache_zone_find_node(struct cache_zone *zone, const struct cache_hash *
         if (memcmp(&node->hash, hash, sizeof(*hash)) == 0)
             return node_index;
         if (left == 0) {
-            zone->damaged = 1;
+            zone->shared.damaged = 1;
             return NO_NODE;
         }
         node_index = node->next;
@@ -203,7 +200,7 @@ static volatile uint32_t *find_link(struct cache_zone *zone, uint32_t node_index
             break;
         link = &cache_node(zone, linked)->next;
     }
-    zone->damaged = 1;
+    zone->shared.damaged = 1;
     return NULL;
 }
 
@@ -246,7 +243,7 @@ static uint32_t allocate_node(struct cache_zone *zone, struct cache_victims *vic
 {
     uint32_t node_index = zone->unused;
 
-    for (unsigned seen = 0; !node_index && !zone->damaged && seen < CACHE_EVICT_SCAN; seen++) {
+    for (unsigned seen = 0; !node_index && !zone->shared.damaged && seen < CACHE_EVICT_SCAN; seen++) {
         if (cache_zone_age_oldest(zone, 0, 0, victims))
             node_index = zone->unused;
     }

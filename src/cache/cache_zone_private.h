@@ -39,7 +39,6 @@ struct cache_zone {
     uint64_t complete;              /* the scan after which the index has all files */
     struct cache_totals totals;
     uint64_t responses[CACHED_STATUSES]; /* atomic */
-    uint32_t damaged;               /* the index contradicts itself: it is emptied by the next cache_zone_lock */
     volatile uint32_t unused;       /* the free list */
     volatile uint32_t newest, oldest;
     struct node nodes[];            /* the first one stands in for numbers that no node has; the chains follow */
@@ -56,7 +55,7 @@ static inline uint32_t cache_node_count(const struct cache_zone *zone)
 static inline struct node *cache_node(struct cache_zone *zone, uint32_t node_index)
 {
     if (node_index == NO_NODE || node_index > cache_node_count(zone)) {
-        zone->damaged = 1;
+        zone->shared.damaged = 1;
         node_index = 0;
     }
     return &zone->nodes[node_index];

@@ -53,8 +53,9 @@ static void link_in_chain(struct limit_zone *zone, uint32_t number)
 }
 
 /* Rebuilds chains and list: a process that died holding the lock may have left them inconsistent. */
-static void rebuild_zone(struct limit_zone *zone)
+static void rebuild_zone(struct shared_zone *shared)
 {
+    struct limit_zone *zone = container_of(shared, struct limit_zone, shared);
     uint32_t count = limit_zone_entry_count(zone);
 
     for (uint32_t i = 0; i < count; i++)
@@ -73,12 +74,14 @@ static void rebuild_zone(struct limit_zone *zone)
     }
 }
 
-static void empty_zone(struct limit_zone *zone)
+static void empty_zone(struct shared_zone *shared)
 {
+    struct limit_zone *zone = container_of(shared, struct limit_zone, shared);
+
     memset(zone->entries, 0, ((size_t)limit_zone_entry_count(zone) + 1) * sizeof(*zone->entries));
     zone->limited = (struct limited_keys){0};
-    zone->damaged = 0;
-    rebuild_zone(zone);
+    zone->shared.damaged = 0;
+    rebuild_zone(&zone->shared);
 }
 
 /* The entry after `number` in a chain of which `steps` entries have been seen. A loop or a foreign number ends it. */
@@ -86,7 +89,7 @@ static uint32_t next_in_chain(struct limit_zone *zone, uint32_t number, uint32_t
 {
     if (++*steps <= LIMIT_ZONE_CHAIN)
         return limit_zone_entry(zone, number)->next;
-    zone->damaged = 1;
+    zone->shared.damaged = 1;
     return NO_ENTRY;
 }
 
@@ -104,7 +107,7 @@ static volatile uint32_t *find_link(struct limit_zone *zone, uint32_t number)
             break;
         link = &limit_zone_entry(zone, linked)->next;
     }
-    zone->damaged = 1;
+    zone->shared.damaged = 1;
     return NULL;
 }
 
@@ -132,20 +135,14 @@ static void remove_worker(struct shared_zone *shared, unsigned worker)
         if (limit_zone_entry(zone, number)->worker == worker)
             limit_zone_entry(zone, number)->known = 0;
     }
-    rebuild_zone(zone);
+    rebuild_zone(&zone->shared);
 }
 
 void limit_zone_lock(struct limit_zone *zone)
 {
-    bool died = shared_zone_lock(&zone->shared);
+    static const struct shared_zone_repair repair = {empty_zone, rebuild_zone, remove_worker};
 
-    if (zone->damaged) {
-        shared_zone_log_damage(&zone->shared);
-        empty_zone(zone);
-    } else if (died) {
-        rebuild_zone(zone);
-    }
-    shared_zone_clean(&zone->shared, died, remove_worker);
+    shared_zone_lock_repaired(&zone->shared, &repair);
 }
 
 void limit_zone_unlock(struct limit_zone *zone)
@@ -161,7 +158,7 @@ struct limit_zone *limit_zone_create(size_t size)
         return NULL;
     zone = shared_zone_create(size);
     if (zone)
-        rebuild_zone(zone);
+        rebuild_zone(&zone->shared);
     return zone;
 }
 
@@ -196,7 +193,7 @@ uint32_t limit_zone_add(struct limit_zone *zone, struct zone_entry made)
     uint32_t number = zone->unused;
 
     if (!number) {
-        zone->damaged |= zone->used != limit_zone_entry_count(zone);
+        zone->shared.damaged |= zone->used != limit_zone_entry_count(zone);
         return NO_ENTRY;
     }
     zone->unused = limit_zone_entry(zone, number)->next;

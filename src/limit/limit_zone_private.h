@@ -22,7 +22,6 @@ struct zone_entry {
 
 struct limit_zone {
     struct shared_zone shared;      /* shared by generations */
-    uint32_t damaged;               /* the table contradicts itself: it is emptied by the next limit_zone_lock */
     uint32_t used;                  /* entries in use */
     volatile uint32_t unused;       /* the free list */
     volatile uint32_t newest, oldest;
@@ -41,7 +40,7 @@ static inline uint32_t limit_zone_entry_count(const struct limit_zone *zone)
 static inline struct zone_entry *limit_zone_entry(struct limit_zone *zone, uint32_t number)
 {
     if (number == NO_ENTRY || number > limit_zone_entry_count(zone)) {
-        zone->damaged = 1;
+        zone->shared.damaged = 1;
         number = 0;
     }
     return &zone->entries[number];

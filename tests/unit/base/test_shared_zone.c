@@ -118,7 +118,20 @@ START_TEST(last_reference_frees_the_zone)
 END_TEST
 
 static unsigned removed[8];
-static unsigned removed_count;
+static unsigned removed_count, emptied, rebuilt;
+
+static void empty_notes(struct shared_zone *zone)
+{
+    ck_assert_uint_eq(removed_count, 0);
+    zone->damaged = 0;
+    emptied++;
+}
+
+static void rebuild_notes(struct shared_zone *zone)
+{
+    ck_assert_uint_eq(removed_count, 0);
+    rebuilt++;
+}
 
 static void remove_place(struct shared_zone *zone, unsigned place)
 {
@@ -126,10 +139,12 @@ static void remove_place(struct shared_zone *zone, unsigned place)
     removed[removed_count++] = place;
 }
 
-static void lock_and_clean(struct notes *notes)
+static void lock_and_repair(struct notes *notes)
 {
-    removed_count = 0;
-    shared_zone_clean(&notes->shared, shared_zone_lock(&notes->shared), remove_place);
+    static const struct shared_zone_repair repair = {empty_notes, rebuild_notes, remove_place};
+
+    removed_count = emptied = rebuilt = 0;
+    shared_zone_lock_repaired(&notes->shared, &repair);
     shared_zone_unlock(&notes->shared);
 }
 
@@ -137,7 +152,7 @@ START_TEST(abandoned_places_are_cleaned_once)
 {
     struct notes *notes = shared_zone_create(sizeof(*notes));
 
-    lock_and_clean(notes);
+    lock_and_repair(notes);
     ck_assert_uint_eq(removed_count, 0);
     shared_zone_abandon(&notes->shared, 0);
     shared_zone_abandon(&notes->shared, 63);
@@ -145,11 +160,11 @@ START_TEST(abandoned_places_are_cleaned_once)
     shared_zone_abandon(&notes->shared, LIMIT_WORKERS - 1);
     shared_zone_abandon(&notes->shared, 64);
     ck_assert(shared_zone_has_abandoned(&notes->shared));
-    lock_and_clean(notes);
+    lock_and_repair(notes);
     ck_assert_uint_eq(removed_count, 4);
     ck_assert(removed[0] == 0 && removed[1] == 63 && removed[2] == 64 && removed[3] == LIMIT_WORKERS - 1);
     ck_assert(!shared_zone_has_abandoned(&notes->shared));
-    lock_and_clean(notes);
+    lock_and_repair(notes);
     ck_assert_uint_eq(removed_count, 0);
     shared_zone_destroy(&notes->shared);
 }
@@ -266,19 +281,21 @@ static void exit_now(struct shared_zone *zone, unsigned place)
     _exit(0);
 }
 
-static void die_while_cleaning(struct notes *notes)
+static void die_while_removing(struct notes *notes)
 {
-    shared_zone_clean(&notes->shared, shared_zone_lock(&notes->shared), exit_now);
+    static const struct shared_zone_repair repair = {empty_notes, rebuild_notes, exit_now};
+
+    shared_zone_lock_repaired(&notes->shared, &repair);
 }
 
-START_TEST(death_while_cleaning_is_repeated)
+START_TEST(removal_is_repeated_after_a_death)
 {
     struct notes *notes = shared_zone_create(sizeof(*notes));
 
     NEEDS_ROBUST_FUTEXES();
     shared_zone_abandon(&notes->shared, 5);
-    run_in_child(notes, die_while_cleaning);
-    lock_and_clean(notes);
+    run_in_child(notes, die_while_removing);
+    lock_and_repair(notes);
     ck_assert_uint_eq(removed_count, 1);
     ck_assert_uint_eq(removed[0], 5);
     shared_zone_destroy(&notes->shared);
@@ -305,7 +322,7 @@ START_TEST(creator_takes_no_lock)
     shared_zone_destroy(&notes->shared);
     ck_assert_int_eq(kill(child, SIGKILL), 0);
     ck_assert_int_eq(waitpid(child, &status, 0), child);
-    lock_and_clean(notes);
+    lock_and_repair(notes);
     ck_assert_uint_eq(removed_count, 1);
     shared_zone_destroy(&notes->shared);
 }
@@ -368,6 +385,40 @@ START_TEST(damage_is_logged_once_per_second)
 }
 END_TEST
 
+static void damage_and_die(struct notes *notes)
+{
+    die_with_the_lock(notes);
+    notes->shared.damaged = 1;
+}
+
+/* A damaged zone is emptied, also after a death; a zone of a dead holder is rebuilt; both before slots are removed. */
+START_TEST(contents_are_repaired_with_the_lock)
+{
+    struct log log = {.level = LOG_ALERT, .sink = keep_line};
+    struct notes *notes = shared_zone_create(sizeof(*notes));
+
+    shared_zone_watch(&notes->shared, &log, "limit_req", STR("one"));
+    lock_and_repair(notes);
+    ck_assert(emptied == 0 && rebuilt == 0 && removed_count == 0);
+    shared_zone_abandon(&notes->shared, 3);
+    notes->shared.damaged = 1;
+    lock_and_repair(notes);
+    ck_assert(emptied == 1 && rebuilt == 0 && removed_count == 1);
+    ck_assert_uint_eq(logged.lines, 1);
+    lock_and_repair(notes);
+    ck_assert(emptied == 0 && rebuilt == 0 && removed_count == 0);
+    NEEDS_ROBUST_FUTEXES();
+    shared_zone_abandon(&notes->shared, 3);
+    run_in_child(notes, die_with_the_lock);
+    lock_and_repair(notes);
+    ck_assert(emptied == 0 && rebuilt == 1 && removed_count == 1);
+    run_in_child(notes, damage_and_die);
+    lock_and_repair(notes);
+    ck_assert(emptied == 1 && rebuilt == 0 && removed_count == 0);
+    shared_zone_destroy(&notes->shared);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("shared_zone");
@@ -381,7 +432,7 @@ int main(void)
     tcase_add_test(all, death_with_the_lock_is_reported_once);
     tcase_add_test(all, last_reference_frees_the_zone);
     tcase_add_test(all, abandoned_places_are_cleaned_once);
-    tcase_add_test(all, death_while_cleaning_is_repeated);
+    tcase_add_test(all, removal_is_repeated_after_a_death);
     tcase_add_test(all, holder_withstands_overwriting);
     tcase_add_test(all, several_locks_of_a_dead_process);
     tcase_add_test(all, waiting_processes_continue);
@@ -389,6 +440,7 @@ int main(void)
     tcase_add_test(all, creator_takes_no_lock);
     tcase_add_test(all, zone_of_the_master_withstands_overwriting);
     tcase_add_test(all, damage_is_logged_once_per_second);
+    tcase_add_test(all, contents_are_repaired_with_the_lock);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
