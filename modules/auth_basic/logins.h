@@ -14,10 +14,10 @@ struct logins;
 
 /* One check, embedded in its owner, which must outlive the call of `done`. */
 struct login {
-    struct password_check check;    /* `path`, `user` and `password` point to memory of the owner */
-    void (*done)(struct login *login, int error); /* result of password_verify; -ECANCELED after login_cancel */
+    struct password_check check;                    /* `path`, `user` and `password` point to memory of the owner */
+    void (*done)(struct login *login, int error);   /* result of password_verify; -ECANCELED after login_cancel */
     struct logins *logins;
-    struct list link;               /* in logins->waiting */
+    struct list link;                               /* in logins->waiting */
     struct op op;
     unsigned char key[LOGIN_KEY];
     bool cancelled;

@@ -27,9 +27,9 @@ enum password_result {
 struct password_check {
     const char *path;
     struct str user;
-    const char *password;           /* ends with a NUL, and contains no other */
-    bool known;                     /* verified for `state`: if the file is unchanged, no hash is computed */
-    struct password_file_state state; /* set to the current state of the file */
+    const char *password;               /* ends with a NUL, and contains no other */
+    bool known;                         /* verified for `state`: if the file is unchanged, no hash is computed */
+    struct password_file_state state;   /* set to the current state of the file */
     enum password_result result;
     unsigned line;
     char scheme[16];
@@ -45,6 +45,7 @@ MUST_CHECK int password_verify(struct password_check *check);
  * For the loader: finds the first line with a hash that is not accepted. 1 with its number, user and scheme; 0:
  * none; or -errno as above.
  */
-MUST_CHECK int password_file_check(const char *path, unsigned *out_line, char *user, size_t user_size, char *scheme, size_t scheme_size);
+MUST_CHECK int password_file_check(const char *path, unsigned *out_line, char *user, size_t user_size, char *scheme,
+                                   size_t scheme_size);
 
 #endif

@@ -49,7 +49,8 @@ void compress_worker_stop(void *state);
  * encoder is flushed whenever `inner` returns -EAGAIN. NULL when out of memory or at the worker's memory limit; the
  * caller then still owns `inner`.
  */
-struct body *compress_body(struct compress_worker *shared, const struct coder_kind *kind, unsigned level, struct body *inner);
+struct body *compress_body(struct compress_worker *shared, const struct coder_kind *kind, unsigned level,
+                           struct body *inner);
 
 /* Returns true if the response has content, and all of it (not a part). */
 bool compress_is_whole(const struct exchange *x);

@@ -21,12 +21,12 @@ struct fastcgi_params {
 };
 
 struct fastcgi_conf {
-    struct gateway_conf gateway;    /* fastcgi_pass, timeouts and so on */
-    struct conf_rows params;        /* struct fastcgi_params, outer scopes first */
-    struct fastcgi_params default_params; /* defaults of parameters not set by fastcgi_param */
-    bool keep_conn;                 /* fastcgi_keep_conn: connections are reused */
-    const struct template *index;   /* fastcgi_index; NULL: none */
-    const struct capture *split_path_info; /* fastcgi_split_path_info: groups 1 and 2; NULL: none */
+    struct gateway_conf gateway;            /* fastcgi_pass, timeouts and so on */
+    struct conf_rows params;                /* struct fastcgi_params, outer scopes first */
+    struct fastcgi_params default_params;   /* defaults of parameters not set by fastcgi_param */
+    bool keep_conn;                         /* fastcgi_keep_conn: connections are reused */
+    const struct template *index;           /* fastcgi_index; NULL: none */
+    const struct capture *split_path_info;  /* fastcgi_split_path_info: groups 1 and 2; NULL: none */
 };
 
 extern const struct directive fastcgi_directives[];
@@ -47,7 +47,8 @@ int fastcgi_conf_check(void *conf, struct conf_reader *reader, const struct conf
 /* Reads `fastcgi_param` into a struct fastcgi_params: "NAME value [if_not_empty]", or a map from names to values. */
 directive_row fastcgi_read_params;
 /* Sets the parameters that need no fastcgi_param. 0, or -errno (reported). */
-MUST_CHECK int fastcgi_set_default_params(struct fastcgi_params *params, struct conf_reader *reader, const struct conf_node *at);
+MUST_CHECK int fastcgi_set_default_params(struct fastcgi_params *params, struct conf_reader *reader,
+                                          const struct conf_node *at);
 
 /* fastcgi_params.c */
 

@@ -17,7 +17,8 @@ struct buffered_body {
     struct exchange *x;
     bool whole;                     /* complete: can be pulled again */
     bool wake_pending;              /* next returned -EAGAIN: the body must be woken */
-    void (*done)(void *owner, int error); /* while reading; else NULL */
+    /* While reading; else NULL. */
+    void (*done)(void *owner, int error);
     void *owner;
 };
 

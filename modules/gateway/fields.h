@@ -20,8 +20,10 @@ bool gateway_drops_fields(const struct headers *headers);
 /* Copies the client's end-to-end fields to `out`. 0 or -ENOMEM. */
 MUST_CHECK int gateway_request_fields(const struct headers *headers, struct arena *arena, struct headers *out);
 /* Copies a response's end-to-end fields. 0 or -ENOMEM. */
-MUST_CHECK int gateway_end_to_end_fields(const struct gateway_request *p, const struct headers *headers, struct headers *out);
+MUST_CHECK int gateway_end_to_end_fields(const struct gateway_request *p, const struct headers *headers,
+                                         struct headers *out);
 /* Copies those that are passed to the client, in `arena`. */
-MUST_CHECK int gateway_pass_fields(const struct gateway_request *p, const struct headers *headers, struct arena *arena, struct headers *out);
+MUST_CHECK int gateway_pass_fields(const struct gateway_request *p, const struct headers *headers, struct arena *arena,
+                                   struct headers *out);
 
 #endif

@@ -20,32 +20,40 @@ struct h2_client_request;
 
 /* The protocol spoken to the upstream server: formats requests and parses responses. */
 struct gateway {
-    const char *name;               /* part of its directives' names: NAME_pass */
-    const char *scheme, *tls_scheme; /* for the log */
-    uint16_t port;                  /* default port; 0: 80 or 443 */
-    bool needs_content_length;      /* request bodies need a length in advance */
-    const struct gateway_streams *streams; /* HTTP/2: `begin` to `finish` are not called. NULL: a request has a connection of its own */
+    const char *name;                               /* part of its directives' names: NAME_pass */
+    const char *scheme, *tls_scheme;                /* for the log */
+    uint16_t port;                                  /* default port; 0: 80 or 443 */
+    bool needs_content_length;                      /* request bodies need a length in advance */
+    /* HTTP/2: `begin` to `finish` are not called. NULL: a request has a connection of its own. */
+    const struct gateway_streams *streams;
     /* Parses a target made from variables. 0 or -EINVAL. */
     int (*parse)(struct str text, struct gateway_target *out_target);
-    /* Writes p->sent.head or p->sent.h2. 0 (*out_fault: a replaced value), -ENOMEM, -ENOENT (404), or -EINVAL with *out_fault. */
+    /*
+     * Writes p->sent.head or p->sent.h2. 0 (*out_fault: a replaced value), -ENOMEM, -ENOENT (404), or -EINVAL with
+     * *out_fault.
+     */
     int (*write_head)(struct gateway_request *p, struct str *out_fault);
-    int (*begin)(struct gateway_request *p); /* called when connected: 0 or -ENOMEM */
-    int (*next)(struct gateway_request *p, size_t room, struct chunk *out); /* the bytes to send: as h1_request_next */
-    enum h1_reply_step (*read)(struct gateway_request *p, struct str *in,
-                               struct str *out_part); /* parses received bytes into p->reply: as h1_reply_read */
+    int (*begin)(struct gateway_request *p);        /* called when connected: 0 or -ENOMEM */
+    /* The bytes to send: as h1_request_next. */
+    int (*next)(struct gateway_request *p, size_t room, struct chunk *out);
+    /* Parses received bytes into p->reply: as h1_reply_read. */
+    enum h1_reply_step (*read)(struct gateway_request *p, struct str *in, struct str *out_part);
     enum h1_reply_step (*ended)(struct gateway_request *p, bool truncated);
-    void (*finish)(struct gateway_request *p); /* called on release of the connection, also if `begin` was not called */
-    bool (*respond_error)(struct gateway_request *p, int status); /* sets x->response for an error of this server; false or NULL: an error page */
+    /* Called on release of the connection, also if `begin` was not called. */
+    void (*finish)(struct gateway_request *p);
+    /* Sets x->response for an error of this server; false or NULL: an error page. */
+    bool (*respond_error)(struct gateway_request *p, int status);
     int (*rewrite_head)(struct gateway_request *p); /* rewrites fields of x->response: 0 or -ENOMEM. NULL: none */
 };
 
 /* Requests as streams of shared connections: h2/stream.h. The functions take the place of those of upstream_pool.h. */
 struct gateway_streams {
-    int (*connect)(struct gateway_request *p); /* sets p->upstream.stream: as upstream_connect */
-    void (*begin)(struct gateway_request *p); /* sends p->sent.h2, and receives the response */
+    int (*connect)(struct gateway_request *p);  /* sets p->upstream.stream: as upstream_connect */
+    void (*begin)(struct gateway_request *p);   /* sends p->sent.h2, and receives the response */
     void (*receive)(struct gateway_request *p); /* there is room for more of the response */
-    void (*wake)(struct gateway_request *p); /* the request body has more */
-    bool (*awaits_response)(const struct gateway_request *p); /* true while the next step is the server's: the timeout of reading applies */
+    void (*wake)(struct gateway_request *p);    /* the request body has more */
+    /* True while the next step is the server's: the timeout of reading applies. */
+    bool (*awaits_response)(const struct gateway_request *p);
     void (*set_timeout)(struct gateway_request *p, uint64_t timeout_ms);
     void (*release)(struct gateway_request *p); /* an incomplete stream is cancelled */
 };
@@ -54,9 +62,9 @@ struct gateway_streams {
 struct gateway_attempt {
     struct gateway_attempt *next;
     struct str server;
-    int status;                     /* 0: no response */
+    int status;                                 /* 0: no response */
     uint64_t begun_us;
-    uint64_t connect_us, header_us, total_us; /* since begun_us; UINT64_MAX: not reached */
+    uint64_t connect_us, header_us, total_us;   /* since begun_us; UINT64_MAX: not reached */
     uint64_t bytes_received;
     uint64_t bytes_sent;
 };
@@ -106,7 +114,8 @@ struct gateway_upstream {
     struct upstream_choice choice;
     struct upstream_waiter waiter;
     struct upstream_peer *peer;     /* valid while `connection` is set, and in its `failed` */
-    struct upstream_connection *connection; /* owned until released; NULL: none */
+    /* Owned until released; NULL: none. */
+    struct upstream_connection *connection;
     struct gateway_stream *stream;  /* the same by HTTP/2, in place of `connection` */
     enum gateway_reuse reuse;
     unsigned tries;
@@ -142,7 +151,8 @@ struct gateway_incoming {
     struct spool *spool;            /* owned; NULL: no bytes received */
     struct pipe *pipe;              /* referenced: the body is spliced; NULL: it is copied */
     struct chunk spliced;           /* bytes in the pipe, not pulled */
-    struct gateway_rate_limit *rate_limit; /* NULL: no limit */
+    /* NULL: no limit. */
+    struct gateway_rate_limit *rate_limit;
     int result;                     /* after all received bytes: -EAGAIN: more follow; 0: complete; else the error */
     bool was_full;                  /* the last receive had LIMIT_RECEIVE_BYTES or more */
     bool wake_pending;              /* next returned -EAGAIN: the body must be woken */
@@ -157,30 +167,33 @@ enum gateway_for_head {
 
 /* The gateway's state of one exchange. In its arena; zeroed at first. */
 struct gateway_request {
-    struct exchange *x;             /* NULL: not passed on */
+    struct exchange *x;                     /* NULL: not passed on */
     const struct gateway_conf *conf;
-    const struct upstream_events *events; /* of connections to upstream servers */
+    const struct upstream_events *events;   /* of connections to upstream servers */
     struct gateway_target target;
-    const struct gateway_cache *cache; /* NULL: none */
-    struct gateway_cached *cached;  /* NULL: no cache */
-    struct slice_part slice;       /* for a subrequest that fetches a slice of its parent's response */
-    struct slice_request *slice_request; /* the response is assembled from slices; NULL: it is not */
-    struct cache_update update;     /* for a subrequest that updates an entry in the background */
+    const struct gateway_cache *cache;      /* NULL: none */
+    struct gateway_cached *cached;          /* NULL: no cache */
+    struct slice_part slice;                /* for a subrequest that fetches a slice of its parent's response */
+    struct slice_request *slice_request;    /* the response is assembled from slices; NULL: it is not */
+    struct cache_update update;             /* for a subrequest that updates an entry in the background */
     enum gateway_for_head for_head;
-    bool not_modified;              /* the response is a 304 by the client's conditions: the body is stored and not sent */
-    bool detached;                  /* gateway_detach: `x` is the subrequest */
-    struct gateway_attempt *attempts, *attempt; /* all, and the newest */
+    /* The response is a 304 by the client's conditions: the body is stored and not sent. */
+    bool not_modified;
+    bool detached;                          /* gateway_detach: `x` is the subrequest */
+    /* All, and the newest. */
+    struct gateway_attempt *attempts, *attempt;
     enum gateway_stage stage;
     struct gateway_upstream upstream;
     struct gateway_sent sent;
     struct gateway_incoming incoming;
     struct h1_reply reply;
-    void *own_state;                /* private to the gateway; zeroed at first */
-    bool starting;                  /* during `handler`, which returns the outcome instead of exchange_resume */
-    struct str upgrade;             /* the protocol requested by the client; empty: none */
-    struct str websocket_accept;    /* expected Sec-WebSocket-Accept of the 101; empty: the client checks it */
+    void *own_state;                        /* private to the gateway; zeroed at first */
+    bool starting;                          /* during `handler`, which returns the outcome instead of exchange_resume */
+    struct str upgrade;                     /* the protocol requested by the client; empty: none */
+    struct str websocket_accept;            /* expected Sec-WebSocket-Accept of the 101; empty: the client checks it */
     enum gateway_response_kind kind;
-    uint64_t interims_ms;           /* limits forwarded 1xx: the clock or later, plus LIMIT_INTERIM_MS for each */
+    /* Limits forwarded 1xx: the clock or later, plus LIMIT_INTERIM_MS for each. */
+    uint64_t interims_ms;
 };
 
 /*

@@ -110,22 +110,22 @@ enum gateway_stale {
 };
 
 struct gateway_cache_conf {
-    const struct gateway_cache *functions; /* NULL: off */
-    struct conf_rows paths;         /* struct cache_conf * */
-    struct str name;                /* "off", or the name of a cache */
-    const struct cache_conf *cache; /* NULL: off */
-    const struct template *key;     /* NULL: the default key */
-    struct conf_rows valid;         /* struct gateway_cache_valid */
-    unsigned methods;               /* enum method as bits; GET and HEAD always */
+    const struct gateway_cache *functions;  /* NULL: off */
+    struct conf_rows paths;                 /* struct cache_conf * */
+    struct str name;                        /* "off", or the name of a cache */
+    const struct cache_conf *cache;         /* NULL: off */
+    const struct template *key;             /* NULL: the default key */
+    struct conf_rows valid;                 /* struct gateway_cache_valid */
+    unsigned methods;                       /* enum method as bits; GET and HEAD always */
     struct conf_templates bypass, no_cache;
-    uint64_t heuristic_ms;          /* the longest heuristic lifetime; 0: none */
-    struct conf_words targeted;     /* fields that replace Cache-Control; the first valid one counts */
+    uint64_t heuristic_ms;                  /* the longest heuristic lifetime; 0: none */
+    struct conf_words targeted;             /* fields that replace Cache-Control; the first valid one counts */
     uint64_t min_uses;
-    unsigned ignore;                /* enum gateway_ignore */
-    unsigned use_stale;             /* enum gateway_stale */
-    uint64_t slice;                 /* bytes of one slice; 0: no slices */
-    const struct cache_slices *slices; /* NULL: no slices */
-    bool partial;                   /* incomplete responses are stored, and completed */
+    unsigned ignore;                        /* enum gateway_ignore */
+    unsigned use_stale;                     /* enum gateway_stale */
+    uint64_t slice;                         /* bytes of one slice; 0: no slices */
+    const struct cache_slices *slices;      /* NULL: no slices */
+    bool partial;                           /* incomplete responses are stored, and completed */
     bool revalidate, lock, background_update, obey;
     uint64_t lock_timeout_ms, lock_age_ms;
     struct gateway_cache_range_offset max_range_offset;

@@ -19,10 +19,10 @@ struct gateway_target {
 };
 
 struct gateway_pass {
-    const struct template *text;    /* NULL: not passed on */
-    struct gateway_target target;   /* if it has no variable */
-    const struct upstream *upstream; /* if it has no variable; else the group is found per request */
-    bool set_in_location;           /* set in a location: nested locations do not inherit it */
+    const struct template *text;        /* NULL: not passed on */
+    struct gateway_target target;       /* if it has no variable */
+    const struct upstream *upstream;    /* if it has no variable; else the group is found per request */
+    bool set_in_location;               /* set in a location: nested locations do not inherit it */
 };
 
 /* Conditions for another attempt: bits in the order of gateway_next_words. */
@@ -69,23 +69,24 @@ struct gateway_conf {
     struct gateway_buffering buffering;
     struct conf_words hide_headers, pass_headers;
     uint64_t connect_timeout_ms, send_timeout_ms, read_timeout_ms;
-    uint64_t buffer_size;           /* maximum head of a response */
-    unsigned next;                  /* enum gateway_next */
-    uint64_t next_tries;            /* 0: the number of servers */
-    uint64_t next_timeout_ms;       /* 0: no limit */
+    uint64_t buffer_size;               /* maximum head of a response */
+    unsigned next;                      /* enum gateway_next */
+    uint64_t next_tries;                /* 0: the number of servers */
+    uint64_t next_timeout_ms;           /* 0: no limit */
     struct tls_client_settings ssl;
-    const struct template *ssl_name; /* NULL: the host of the target */
+    const struct template *ssl_name;    /* NULL: the host of the target */
     bool ignore_client_abort;
-    const struct template *method;  /* NULL: the client's */
-    const struct template *set_body; /* NULL: the client's body, if any */
-    bool drop_body;                 /* the client's body is not sent */
+    const struct template *method;      /* NULL: the client's */
+    const struct template *set_body;    /* NULL: the client's body, if any */
+    bool drop_body;                     /* the client's body is not sent */
     bool intercept_errors;
     bool force_ranges;
-    const struct template *limit_rate; /* NULL: none */
-    union proxy_address bind;       /* the local address of connections; AF_UNSPEC: the system chooses it */
-    int proxy_protocol;             /* PROXY protocol header before the request: 0: none; else its version */
+    const struct template *limit_rate;  /* NULL: none */
+    union proxy_address bind;           /* the local address of connections; AF_UNSPEC: the system chooses it */
+    int proxy_protocol;                 /* PROXY protocol header before the request: 0: none; else its version */
     struct gateway_cache_conf cache;
-    const struct template *remote_addr, *peer_addr, *scheme; /* for the fields that are always set */
+    /* For the fields that are always set. */
+    const struct template *remote_addr, *peer_addr, *scheme;
 };
 
 extern const char *const gateway_ignored_headers[]; /* in the order of enum gateway_ignore */

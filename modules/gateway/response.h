@@ -37,8 +37,8 @@ enum outcome gateway_accel_follow(struct gateway_request *p);
 MUST_CHECK int gateway_detach(struct gateway_request *p);
 /*
  * Responds with 304: the fields of x->response are set, and the body is only stored. A short body is stored before the
- * response, so that the client's next request is a hit; otherwise the rest of it is detached. If the body is not stored,
- * a detached subrequest reads it while it is short. False: it cannot be detached; the response must be sent.
+ * response, so that the client's next request is a hit; otherwise the rest of it is detached. If the body is not
+ * stored, a detached subrequest reads it while it is short. False: it cannot be detached; the response must be sent.
  */
 MUST_CHECK bool gateway_respond_not_modified(struct gateway_request *p);
 

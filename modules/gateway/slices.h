@@ -16,17 +16,17 @@ struct stored_metadata;
 
 /* The state of a subrequest for a slice. */
 struct slice_part {
-    const struct cache_slices *functions; /* NULL: not such a subrequest */
-    struct slice_request *of;       /* the parent's state */
+    const struct cache_slices *functions;   /* NULL: not such a subrequest */
+    struct slice_request *of;               /* the parent's state */
     uint64_t index;
-    bool fits;                      /* its response is the requested slice */
-    bool redirected;                /* the reply has X-Accel-Redirect, which the parent follows */
+    bool fits;                              /* its response is the requested slice */
+    bool redirected;                        /* the reply has X-Accel-Redirect, which the parent follows */
 };
 
 struct cache_slices {
     /*
-     * Called before the upstream is contacted: OUTCOME_RESPONDED, OUTCOME_PENDING, or OUTCOME_DECLINED: continue without
-     * slices, up to a miss.
+     * Called before the upstream is contacted: OUTCOME_RESPONDED, OUTCOME_PENDING, or OUTCOME_DECLINED: continue
+     * without slices, up to a miss.
      */
     enum outcome (*begin)(struct gateway_request *p);
     /* On a miss: fetches the first slice. As `begin`; OUTCOME_DECLINED: request the complete response. */
@@ -40,7 +40,8 @@ struct cache_slices {
      * 1: store the slice; 0: do not; -ENOTSUP: not a slice, handle it as any response; or -ENOMEM. Sets `response`
      * and `metadata` as for any response.
      */
-    int (*response_head)(struct gateway_request *child, struct received_response *received, struct stored_metadata *metadata);
+    int (*response_head)(struct gateway_request *child, struct received_response *received,
+                         struct stored_metadata *metadata);
     /* The upstream of a subrequest failed by `reason` (enum gateway_stale): stale slices may be used. */
     void (*failed)(struct gateway_request *child, unsigned reason);
     /* Ends the exchange. */

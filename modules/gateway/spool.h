@@ -16,7 +16,7 @@ struct spool_settings {
     uint64_t memory;                /* bytes in memory before writing starts, at least 1 */
     uint64_t block;                 /* block size */
     uint64_t file_max;              /* maximum of bytes written; 0: no file */
-    struct str directory;              /* absolute directory of the file */
+    struct str directory;           /* absolute directory of the file */
     bool keeps;                     /* consumed bytes are kept: spool_rewind */
 };
 

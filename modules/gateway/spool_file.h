@@ -12,11 +12,11 @@
 
 struct spool_file {
     char *directory;
-    int fd;                         /* -1: not created */
-    uint64_t end;                   /* bytes written: offset of the next write */
-    struct iovec parts[SPOOL_FILE_PARTS]; /* to be written */
+    int fd;                                 /* -1: not created */
+    uint64_t end;                           /* bytes written: offset of the next write */
+    struct iovec parts[SPOOL_FILE_PARTS];   /* to be written */
     unsigned count;
-    int fetch_fd;                   /* the next read: descriptor, offset and buffer */
+    int fetch_fd;                           /* the next read: descriptor, offset and buffer */
     uint64_t fetch_at;
     struct iovec into;
 };

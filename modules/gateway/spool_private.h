@@ -16,23 +16,23 @@ struct block {
 
 struct spool {
     struct worker *worker;
-    const struct spool_events *events; /* NULL once closed */
+    const struct spool_events *events;  /* NULL once closed */
     void *owner;
     struct spool_settings settings;
-    struct block *first, *last;     /* owned */
-    struct block *current;          /* the block of the last returned chunk; NULL: none */
-    struct block *detached;         /* owned: `current` after its removal from the list */
-    struct block *reading;          /* with `keeps`: the next bytes; NULL: the front of the first block */
-    size_t reading_at;              /* offset in it */
-    uint64_t memory;                /* bytes in the list */
+    struct block *first, *last;         /* owned */
+    struct block *current;              /* the block of the last returned chunk; NULL: none */
+    struct block *detached;             /* owned: `current` after its removal from the list */
+    struct block *reading;              /* with `keeps`: the next bytes; NULL: the front of the first block */
+    size_t reading_at;                  /* offset in it */
+    uint64_t memory;                    /* bytes in the list */
     uint64_t length;
     struct spool_file file;
-    uint64_t file_at;               /* offset of the next bytes */
-    int failed;                     /* error that stopped writing; 0: none */
+    uint64_t file_at;                   /* offset of the next bytes */
+    int failed;                         /* error that stopped writing; 0: none */
     bool writing, fetching;
-    char *window;                   /* owned: bytes of the file, for consumers without CHUNK_FILE */
-    struct str ready;               /* unconsumed bytes of the window */
-    int read_error;                 /* error of reading; 0: none */
+    char *window;                       /* owned: bytes of the file, for consumers without CHUNK_FILE */
+    struct str ready;                   /* unconsumed bytes of the window */
+    int read_error;                     /* error of reading; 0: none */
     struct op write, fetch, wake;
 };
 

@@ -29,19 +29,20 @@ struct otel_header {
 struct otel_conf {
     int context;
     struct otel_sampling {
-        const struct template *text; /* NULL: `on` holds */
+        const struct template *text;    /* NULL: `on` holds */
         int on;
     } sampling;
     struct otel_exporter {
         struct str endpoint, trusted;
-        struct conf_rows header;    /* struct otel_header */
+        struct conf_rows header;        /* struct otel_header */
         int compression;
         uint64_t interval_ms, batch_size, batch_count;
     } exporter;
     struct str service_name;
-    const struct template *span_name; /* NULL: the location */
-    struct conf_rows span_attributes, resource_attributes; /* struct otel_attributes */
-    const struct otlp *otlp;        /* NULL: spans are not exported */
+    const struct template *span_name;   /* NULL: the location */
+    /* struct otel_attributes. */
+    struct conf_rows span_attributes, resource_attributes;
+    const struct otlp *otlp;            /* NULL: spans are not exported */
 };
 
 /* In the client's exchange, for its subrequests, too. */

@@ -22,9 +22,11 @@ struct proxy_conf {
     struct gateway_conf gateway;
     struct conf_rows set_headers;   /* struct proxy_fields, outer scopes first */
     struct conf_rows ssl_commands;  /* struct tls_command */
-    bool ssl_server_name, ssl_session_reuse; /* directive values, stored inverted in gateway.ssl */
+    /* Directive values, stored inverted in gateway.ssl. */
+    bool ssl_server_name, ssl_session_reuse;
     struct conf_rows redirects;     /* struct proxy_rewrite; none: default */
-    struct conf_rows cookie_domains, cookie_paths; /* struct proxy_rewrite */
+    /* struct proxy_rewrite. */
+    struct conf_rows cookie_domains, cookie_paths;
     struct conf_rows cookie_flags;  /* struct proxy_flags */
     int http_version;               /* of proxy_http_version: 0: 1.1; 1: 2 */
     bool drop_fields;               /* proxy_pass_request_headers is off: the client's fields are not sent */

@@ -41,9 +41,13 @@ struct str static_suffix(enum coding coding);
  * Answers with a regular file of the given coding (CODINGS: none): preconditions, ranges, headers, body. Releases
  * the caller's reference to the entry.
  */
-enum outcome static_respond_file(struct exchange *x, const struct static_conf *conf, struct file_entry *entry, enum coding coding);
+enum outcome static_respond_file(struct exchange *x, const struct static_conf *conf, struct file_entry *entry,
+                                 enum coding coding);
 
-/* static_error.c: answers `path` below `root`, which could not be opened, and logs it: the error determines status and level. */
+/*
+ * static_error.c: answers `path` below `root`, which could not be opened, and logs it: the error determines status and
+ * level.
+ */
 enum outcome static_respond_error(struct exchange *x, struct str root, struct str path, int error);
 /* Hashes the content of a file; blocks on the disk if the entry has no content in memory. 0 or -errno. */
 MUST_CHECK int static_digest(const struct file_entry *entry, unsigned char out[STATIC_DIGEST]);

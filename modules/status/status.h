@@ -45,22 +45,22 @@ struct status_limit_value {
 /* A snapshot of the counters, in the form that the metrics refer to. */
 struct status_values {
     struct counters_total total;
-    uint64_t one;                   /* always 1, the value of METRIC_FACT */
+    uint64_t one;                       /* always 1, the value of METRIC_FACT */
     uint64_t classes[STATUS_CLASSES];
-    uint64_t handshakes[3];         /* full, resumed, failed */
-    uint64_t lookups[2];            /* hits, misses */
-    uint64_t upstream_handshakes[3]; /* as `handshakes`, with upstreams */
-    struct upstream_zone *upstreams; /* NULL: none */
-    struct status_zone_value *zones; /* in the order of the file; sorted by status_html */
+    uint64_t handshakes[3];             /* full, resumed, failed */
+    uint64_t lookups[2];                /* hits, misses */
+    uint64_t upstream_handshakes[3];    /* as `handshakes`, with upstreams */
+    struct upstream_zone *upstreams;    /* NULL: none */
+    struct status_zone_value *zones;    /* in the order of the file; sorted by status_html */
     size_t zone_count;
-    struct status_cache_value *caches; /* in the order of the file */
+    struct status_cache_value *caches;  /* in the order of the file */
     size_t cache_count;
-    struct status_limit_value *limits; /* in the order of the file */
+    struct status_limit_value *limits;  /* in the order of the file */
     size_t limit_count;
-    const struct acme *acme;        /* certificates; may have none */
-    int64_t now_s;                  /* wall clock */
-    uint64_t zero_copy;             /* bytes */
-    uint64_t zero_copy_share;       /* of all bytes sent, in millionths */
+    const struct acme *acme;            /* certificates; may have none */
+    int64_t now_s;                      /* wall clock */
+    uint64_t zero_copy;                 /* bytes */
+    uint64_t zero_copy_share;           /* of all bytes sent, in millionths */
 };
 
 enum metric_type {
@@ -112,7 +112,10 @@ void status_print_head(struct status_page_text *page, const char *name, const ch
 void status_print_text(struct status_page_text *page, struct str text);
 /* Prints text, escaped for HTML. */
 void status_print_html(struct status_page_text *page, const char *text);
-/* Prints a label value, escaped for Prometheus text, whose readers reject a page with invalid UTF-8: U+FFFD replaces it. */
+/*
+ * Prints a label value, escaped for Prometheus text, whose readers reject a page with invalid UTF-8: U+FFFD replaces
+ * it.
+ */
 void status_print_label(struct status_page_text *page, const char *text);
 /* Prints the contents of a JSON string. Bytes that are not UTF-8 become U+FFFD. */
 void status_print_json(struct status_page_text *page, const char *text);

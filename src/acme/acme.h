@@ -21,20 +21,20 @@ enum acme_key { ACME_EC256, ACME_EC384, ACME_RSA2048, ACME_RSA4096 };
 
 /* The block `acme`. */
 struct acme_settings {
-    struct str email;               /* empty: none */
-    struct conf_words directories;  /* URLs of certificate authorities, tried in this order */
-    int client;                     /* enum acme_client */
-    int challenge;                  /* enum acme_challenge_type */
-    int key_type;                   /* enum acme_key */
-    struct str eab_key_id, eab_key; /* external account binding; empty: none */
-    struct str dns;                 /* dns-01: the provider, as the client names it */
-    struct conf_words dns_resolvers; /* name servers that the client queries; none: those of the system */
-    bool dns_propagation;           /* wait until all authoritative name servers have the record */
-    struct str environment;         /* file of variables for the client; empty: none */
-    struct str state;               /* the state folder */
-    struct str user;                /* runs the client where the server starts as root */
-    uint64_t retry_ms;              /* delay after the first failure; doubled after each further one */
-    uint64_t timeout_ms;            /* of one run of the client */
+    struct str email;                   /* empty: none */
+    struct conf_words directories;      /* URLs of certificate authorities, tried in this order */
+    int client;                         /* enum acme_client */
+    int challenge;                      /* enum acme_challenge_type */
+    int key_type;                       /* enum acme_key */
+    struct str eab_key_id, eab_key;     /* external account binding; empty: none */
+    struct str dns;                     /* dns-01: the provider, as the client names it */
+    struct conf_words dns_resolvers;    /* name servers that the client queries; none: those of the system */
+    bool dns_propagation;               /* wait until all authoritative name servers have the record */
+    struct str environment;             /* file of variables for the client; empty: none */
+    struct str state;                   /* the state folder */
+    struct str user;                    /* runs the client where the server starts as root */
+    uint64_t retry_ms;                  /* delay after the first failure; doubled after each further one */
+    uint64_t timeout_ms;                /* of one run of the client */
 };
 
 /* One certificate. */

@@ -1,6 +1,6 @@
 /*
- * Runs the client program: in a process group of its own, with a time limit, without a terminal. Its output becomes lines
- * of the error log, and the cause of a failure.
+ * Runs the client program: in a process group of its own, with a time limit, without a terminal. Its output becomes
+ * lines of the error log, and the cause of a failure.
  */
 #ifndef ACME_ACME_CLIENT_H
 #define ACME_ACME_CLIENT_H
@@ -28,23 +28,23 @@ MUST_CHECK int acme_events_open(struct acme_events *events, int control_fd);
 /* Closes signal_fd; control_fd belongs to the caller. */
 void acme_events_close(struct acme_events *events);
 /*
- * Waits until `fd` (-1: none) is readable, a signal arrives, events->ending becomes true, or the time has passed. Returns
- * true if `fd` is readable.
+ * Waits until `fd` (-1: none) is readable, a signal arrives, events->ending becomes true, or the time has passed.
+ * Returns true if `fd` is readable.
  */
 bool acme_events_wait(struct acme_events *events, int fd, uint64_t timeout_ms);
 
 struct acme_run {
-    char *arguments[ACME_ARGUMENTS]; /* NULL-terminated; the first one is the name of the program */
+    char *arguments[ACME_ARGUMENTS];            /* NULL-terminated; the first one is the name of the program */
     size_t count;
-    const char *challenges;         /* for the hook: the folder, and the type that it accepts */
+    const char *challenges;                     /* for the hook: the folder, and the type that it accepts */
     const char *challenge_type;
     const struct acme_environment *environment; /* further variables; NULL: none */
-    mode_t umask;                   /* 0: 077 */
-    const char *home;               /* working directory of the program */
+    mode_t umask;                               /* 0: 077 */
+    const char *home;                           /* working directory of the program */
     uint64_t timeout_ms;
     struct acme_events *events;
-    struct log *log;                /* gets the lines of the output; NULL: they are not logged */
-    char output[LIMIT_ACME_OUTPUT]; /* the last bytes of its output, NUL-terminated */
+    struct log *log;                            /* gets the lines of the output; NULL: they are not logged */
+    char output[LIMIT_ACME_OUTPUT];             /* the last bytes of its output, NUL-terminated */
     size_t length;
 };
 
@@ -52,15 +52,15 @@ struct acme_run {
 void acme_run_add(struct acme_run *run, const char *argument);
 
 /*
- * Runs the program. Returns its exit status; -ENOENT: it is not installed; -ETIMEDOUT: it exceeded the time limit and was
- * killed; -EINTR: events->ending became true, and the program was killed; -ECHILD: another process or the kernel killed it;
- * or -errno. The output is in run->output.
+ * Runs the program. Returns its exit status; -ENOENT: it is not installed; -ETIMEDOUT: it exceeded the time limit and
+ * was killed; -EINTR: events->ending became true, and the program was killed; -ECHILD: another process or the kernel
+ * killed it; or -errno. The output is in run->output.
  */
 MUST_CHECK int acme_client_run(struct acme_run *run);
 
 /*
- * Writes the cause of a failure from the output: the last "detail" of the authority, else the last line. Empty: there is
- * no output.
+ * Writes the cause of a failure from the output: the last "detail" of the authority, else the last line. Empty: there
+ * is no output.
  */
 void acme_client_cause(const struct acme_run *run, char *into, size_t size);
 

@@ -1,6 +1,7 @@
 /*
- * The file of acme.environment: variables for the client, as the credentials of a DNS provider. Only the renewal process
- * reads it, before it drops the privileges of the master; the values are passed to the client, and never logged.
+ * The file of acme.environment: variables for the client, as the credentials of a DNS provider. Only the renewal
+ * process reads it, before it drops the privileges of the master; the values are passed to the client, and never
+ * logged.
  */
 #ifndef ACME_ACME_ENVIRONMENT_H
 #define ACME_ACME_ENVIRONMENT_H
@@ -15,9 +16,9 @@ struct acme_environment {
 };
 
 /*
- * Reads lines NAME=VALUE; empty lines and comments (#) are ignored, quotes around a value are removed. A file that others
- * than its owner may read, or with another line, is not used: `error` names the place and the remedy. An empty path: no
- * variables.
+ * Reads lines NAME=VALUE; empty lines and comments (#) are ignored, quotes around a value are removed. A file that
+ * others than its owner may read, or with another line, is not used: `error` names the place and the remedy. An empty
+ * path: no variables.
  */
 void acme_environment_read(const char *path, struct acme_environment *out_environment);
 /* Wipes and frees. */

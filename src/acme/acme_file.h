@@ -9,19 +9,20 @@
 
 /* The properties of a certificate that determine the time of its renewal. */
 struct acme_validity {
-    int64_t not_before_s, not_after_s; /* validity, in seconds since the epoch */
-    bool covers_names;              /* it has all names */
+    int64_t not_before_s, not_after_s;  /* validity, in seconds since the epoch */
+    bool covers_names;                  /* it has all names */
 };
 
 /*
  * Reads a file with certificate and key. Returns 0; -ENOENT: there is none; -EINVAL: it has no valid
  * certificate, or another key; or -errno.
  */
-MUST_CHECK int acme_file_read(const char *path, const struct acme_certificate *certificate, struct acme_validity *out_validity);
+MUST_CHECK int acme_file_read(const char *path, const struct acme_certificate *certificate,
+                              struct acme_validity *out_validity);
 
 /*
- * True if the first certificate of `chain` (PEM) is the installed one, and has no names but those of the configuration, to
- * which a client that renews it would add.
+ * True if the first certificate of `chain` (PEM) is the installed one, and has no names but those of the configuration,
+ * to which a client that renews it would add.
  */
 bool acme_file_is_installed(const struct acme_certificate *certificate, const char *chain);
 

@@ -1,6 +1,6 @@
 /*
- * The adapters of client programs: what the requests for certificates with different clients have in common, and one table
- * entry for each client. Private to acme/.
+ * The adapters of client programs: what the requests for certificates with different clients have in common, and one
+ * table entry for each client. Private to acme/.
  */
 #ifndef ACME_ACME_PROGRAM_H
 #define ACME_ACME_PROGRAM_H
@@ -14,8 +14,8 @@
 struct acme_order {
     const struct acme *acme;
     const struct acme_certificate *certificate;
-    const char *directory;          /* URL of the authority */
-    const char *hook;               /* path of the hook */
+    const char *directory;                      /* URL of the authority */
+    const char *hook;                           /* path of the hook */
     const struct acme_environment *environment; /* of acme.environment; NULL: none */
     struct acme_events *events;
     struct log *log;
@@ -26,7 +26,8 @@ struct acme_request {
     const struct acme_order *order;
     const char *program;            /* its name and that of its package */
     char folder[PATH_MAX];          /* accounts and working files of the client, one for each authority and address */
-    char chain[PATH_MAX], key[PATH_MAX]; /* PEM files that the client writes; empty: not known yet */
+    /* PEM files that the client writes; empty: not known yet. */
+    char chain[PATH_MAX], key[PATH_MAX];
     char email[LIMIT_ACME_EMAIL + 1];
     char names[LIMIT_ACME_NAMES][LIMIT_ACME_NAME + 1];
     enum acme_window window;        /* the answer of the authority */
@@ -44,11 +45,10 @@ struct acme_program {
      */
     int (*issue)(struct acme_request *request);
     /*
-     * Both NULL: the client never queries the window of the authority (RFC 9773).
-     * supports_window: runs the program, and returns whether it is able to; false if it cannot be run.
-     * renew: lets the program query the window, and renew the certificate if the window has been reached. Sets `window`. Returns 1 after a
-     * renewal, with `chain` and `key`; 0 without one, also if this authority did not issue the installed certificate; or as
-     * `issue`.
+     * Both NULL: the client never queries the window of the authority (RFC 9773). supports_window: runs the program,
+     * and returns whether it is able to; false if it cannot be run. renew: lets the program query the window, and renew
+     * the certificate if the window has been reached. Sets `window`. Returns 1 after a renewal, with `chain` and `key`;
+     * 0 without one, also if this authority did not issue the installed certificate; or as `issue`.
      */
     bool (*supports_window)(struct acme_request *request);
     int (*renew)(struct acme_request *request);

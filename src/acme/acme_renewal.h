@@ -10,15 +10,16 @@
 
 struct acme_renewal {
     const struct acme *acme;
-    const struct acme_environment *environments; /* one for each certificate */
+    /* One for each certificate. */
+    const struct acme_environment *environments;
     const char *executable;         /* this program, as hook of the client */
     int channel_fd;                 /* to the master; the process exits when the master closes the other end */
     struct log *log;
 };
 
 /*
- * Runs until TERM, INT or QUIT, until the master exits, or until USR1, after which the client that runs completes. Returns
- * the exit status.
+ * Runs until TERM, INT or QUIT, until the master exits, or until USR1, after which the client that runs completes.
+ * Returns the exit status.
  */
 int acme_renewal_run(const struct acme_renewal *renewal);
 

@@ -1,5 +1,6 @@
 /*
- * The state of the renewal process, shared by acme_renewal.c (the schedule) and acme_renewal_request.c (runs of the client).
+ * The state of the renewal process, shared by acme_renewal.c (the schedule) and acme_renewal_request.c (runs of the
+ * client).
  */
 #ifndef ACME_ACME_RENEWAL_PRIVATE_H
 #define ACME_ACME_RENEWAL_PRIVATE_H
@@ -31,7 +32,10 @@ int64_t renewal_now_s(void);
 void renewal_store_attempt(struct renewal *renewal, size_t index);
 /* The order of a certificate at the authority `directory`, which may be filled in later. */
 struct acme_order renewal_make_order(struct renewal *renewal, size_t index, const char *directory);
-/* Requests the certificate if it is due; else queries the window of its authority. Records the result. The caller holds the lock. */
+/*
+ * Requests the certificate if it is due; else queries the window of its authority. Records the result. The caller holds
+ * the lock.
+ */
 void renewal_run_client(struct renewal *renewal, size_t index);
 
 #endif

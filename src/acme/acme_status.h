@@ -24,13 +24,16 @@ struct acme_status {
     uint64_t not_after_s;           /* end of the validity; 0: there is no certificate yet */
     uint64_t tried_s, next_s;       /* last attempt (0: none), next one */
     uint64_t failures;
-    uint64_t window;                /* 1: the window of the authority decides about the next attempt; 0: two thirds of the lifetime */
+    /* 1: the window of the authority decides about the next attempt; 0: two thirds of the lifetime. */
+    uint64_t window;
     char error[LIMIT_ACME_ERROR];   /* empty: none */
 };
 
 /* Stores a copy. `index` is below the count of acme_zone_open. */
 void acme_status_set(struct acme_zone *zone, size_t index, const struct acme_status *status);
-/* False if the zone has no such certificate. While the error is written, its text may consist of parts of both errors. */
+/*
+ * False if the zone has no such certificate. While the error is written, its text may consist of parts of both errors.
+ */
 bool acme_status_get(const struct acme_zone *zone, size_t index, struct acme_status *out_status);
 
 #endif

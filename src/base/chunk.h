@@ -12,23 +12,24 @@ enum chunk_kind { CHUNK_BYTES = 1, CHUNK_FILE = 2, CHUNK_PIPE = 4 }; /* also the
 
 struct chunk {
     enum chunk_kind kind;
-    bool ends_turn;         /* other responses wait that may be sent after this chunk: see wire_limit_unsent */
+    bool ends_turn;                 /* other responses wait that may be sent after this chunk: see wire_limit_unsent */
     union {
         struct str bytes;
         struct {
             int fd;
-            uint32_t run;   /* file bytes from `at` on that this and later spans send, or UINT32_MAX; 0: unknown */
+            /* File bytes from `at` on that this and later spans send, or UINT32_MAX; 0: unknown. */
+            uint32_t run;
             int64_t at;
             uint64_t length;
-            uint64_t whole; /* bytes of the transfer that the span is a part of; at least `length` is assumed */
+            uint64_t whole;         /* bytes of the transfer that the span is a part of; at least `length` is assumed */
         } file;
         struct {
             int fd;
             size_t length;
-            uint64_t whole; /* bytes of the transfer that these are a part of; UINT64_MAX: unknown */
+            uint64_t whole;         /* bytes of the transfer that these are a part of; UINT64_MAX: unknown */
         } pipe;
     };
-    struct transfer *transfer; /* of the response that the chunk belongs to; it outlives the chunk. NULL: none */
+    struct transfer *transfer;      /* of the response that the chunk belongs to; it outlives the chunk. NULL: none */
 };
 
 /* Bytes left in the chunk. */

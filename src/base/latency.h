@@ -10,8 +10,8 @@
 
 /* Every member consists of uint64_t. */
 struct latency {
-    uint64_t sum_us;                /* of all values */
-    uint64_t counts[LATENCY_BOUNDS + 1]; /* by latency_bucket; not cumulative */
+    uint64_t sum_us;                        /* of all values */
+    uint64_t counts[LATENCY_BOUNDS + 1];    /* by latency_bucket; not cumulative */
 };
 
 /* Upper bounds (inclusive) of the buckets in microseconds, ascending. */

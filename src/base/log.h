@@ -23,8 +23,8 @@ struct log_fields {
 struct log_record {
     enum log_level level;
     const struct clock *clock;
-    struct str message;             /* any bytes: it may contain input */
-    const struct log_fields *fields; /* NULL: none */
+    struct str message;                 /* any bytes: it may contain input */
+    const struct log_fields *fields;    /* NULL: none */
 };
 
 struct log {
@@ -35,7 +35,8 @@ struct log {
      * `lost`. `owner` belongs to the sink.
      */
     void (*sink)(void *owner, enum log_level level, struct str line);
-    void (*write)(void *owner, const struct log_record *record); /* the same for a record that is not formatted; NULL: `sink` is called */
+    /* The same for a record that is not formatted; NULL: `sink` is called. */
+    void (*write)(void *owner, const struct log_record *record);
     void *owner;
     uint64_t lost;                  /* lines that were not written */
 };

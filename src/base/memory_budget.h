@@ -15,12 +15,12 @@ struct memory_budget {
     struct memory_budget *parent;   /* not owned; NULL: none */
     size_t used;                    /* bytes */
     size_t max;                     /* bytes; 0: no cap */
-    uint64_t rejections;              /* calls of memory_budget_reserve that failed because of `max` */
+    uint64_t rejections;            /* calls of memory_budget_reserve that failed because of `max` */
 };
 
 /*
- * Counts `bytes` in the budget and in all its ancestors. Returns false, and counts nothing except a rejection, if one of
- * them would exceed its cap. A NULL budget has no cap.
+ * Counts `bytes` in the budget and in all its ancestors. Returns false, and counts nothing except a rejection, if one
+ * of them would exceed its cap. A NULL budget has no cap.
  */
 MUST_CHECK bool memory_budget_reserve(struct memory_budget *budget, size_t bytes);
 /* Subtracts bytes that were counted. Accepts NULL. */

@@ -9,7 +9,7 @@
 #include "base/str.h"
 
 #define REGEX_GROUPS 10             /* the whole match and $1 to $9 */
-#define REGEX_MESSAGE   128            /* bytes of an error text on a bad pattern */
+#define REGEX_MESSAGE   128         /* bytes of an error text on a bad pattern */
 
 struct regex;
 

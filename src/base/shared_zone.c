@@ -105,7 +105,8 @@ void shared_zone_log_damage(struct shared_zone *zone)
 }
 
 /* A bit is cleared after its slot was removed: if this process dies before, the next one repeats it. */
-static void remove_abandoned(struct shared_zone *zone, bool died, void (*remove)(struct shared_zone *zone, unsigned slot))
+static void remove_abandoned(struct shared_zone *zone, bool died,
+                             void (*remove)(struct shared_zone *zone, unsigned slot))
 {
     bool any = shared_zone_has_abandoned(zone) && __atomic_exchange_n(&zone->any_abandoned, 0, __ATOMIC_ACQUIRE);
 

@@ -1,6 +1,7 @@
 /*
  * Memory with a lock, shared at one address by all processes that are forked after its creation. If a process dies
- * while it holds the lock, the next process gets the lock (shared_lock.h). Locks of several zones are released in reverse order.
+ * while it holds the lock, the next process gets the lock (shared_lock.h). Locks of several zones are released in
+ * reverse order.
  *
  * The process that creates zones (the master) never locks them, and uses no value that other processes can write: it
  * neither waits for a process that holds the lock, nor depends on the contents. It creates, shares, abandons and
@@ -21,16 +22,19 @@
 /* The header of every shared zone. */
 struct shared_zone {
     struct shared_lock lock;
-    uint64_t abandoned[LIMIT_WORKERS / 64]; /* a bit for each slot of a worker whose process died; atomic */
+    /* A bit for each slot of a worker whose process died; atomic. */
+    uint64_t abandoned[LIMIT_WORKERS / 64];
     uint64_t any_abandoned;         /* nonzero: a bit was set since the slots were removed; atomic */
     uint32_t damaged;               /* nonzero: the contents contradict themselves; for shared_zone_lock_repaired */
 };
 
 /* How a zone repairs its contents. The functions are called with the lock. */
 struct shared_zone_repair {
-    void (*empty)(struct shared_zone *zone); /* removes the contents, and clears `damaged` */
-    void (*rebuild)(struct shared_zone *zone); /* makes the contents consistent: a process died while it changed them */
-    void (*remove)(struct shared_zone *zone, unsigned slot); /* removes what a dead process held */
+    void (*empty)(struct shared_zone *zone);    /* removes the contents, and clears `damaged` */
+    /* Makes the contents consistent: a process died while it changed them. */
+    void (*rebuild)(struct shared_zone *zone);
+    /* Removes what a dead process held. */
+    void (*remove)(struct shared_zone *zone, unsigned slot);
 };
 
 #define SHARED_ZONE_LABEL   80      /* bytes of the text that names a zone in the log */
@@ -67,8 +71,8 @@ void shared_zone_abandon(struct shared_zone *zone, unsigned slot);
 /* Waits for the lock. True: the previous holder died, and the caller must repair the contents. */
 bool shared_zone_lock(struct shared_zone *zone);
 /*
- * Waits for the lock, and repairs the contents: empties a damaged zone and logs it, or rebuilds the zone if the previous
- * holder died. Then removes each abandoned slot. For zones that contain values of processes.
+ * Waits for the lock, and repairs the contents: empties a damaged zone and logs it, or rebuilds the zone if the
+ * previous holder died. Then removes each abandoned slot. For zones that contain values of processes.
  */
 void shared_zone_lock_repaired(struct shared_zone *zone, const struct shared_zone_repair *repair);
 void shared_zone_unlock(struct shared_zone *zone);

@@ -33,9 +33,9 @@ struct status_zone_table;
 
 struct status_zone {
     enum status_zone_kind kind;
-    struct str name;                /* in the arena of the configuration */
-    struct status_zone_table *table; /* NULL until status_zones_open */
-    unsigned slots;                 /* rows of the table */
+    struct str name;                    /* in the arena of the configuration */
+    struct status_zone_table *table;    /* NULL until status_zones_open */
+    unsigned slots;                     /* rows of the table */
 };
 
 /* All zones of a configuration, in the order of the file. */
@@ -65,7 +65,10 @@ MUST_CHECK int status_zones_open(struct status_zones *zones, const struct status
 /* Accepts zones that were not opened, or only in part. */
 void status_zones_close(struct status_zones *zones);
 
-/* Counts a request or connection in the row of the worker at `slot`. Nothing if the zone is NULL or not open, or has no such slot. */
+/*
+ * Counts a request or connection in the row of the worker at `slot`. Nothing if the zone is NULL or not open, or has no
+ * such slot.
+ */
 void status_zone_count(const struct status_zone *zone, unsigned slot, const struct status_zone_request *request);
 /* An open connection of stream begins to count in the zone; status_zone_leave ends that. The same exceptions. */
 void status_zone_enter(const struct status_zone *zone, unsigned slot);

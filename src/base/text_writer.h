@@ -23,7 +23,8 @@ void text_append_next(struct text_writer *writer, bool *first, struct str separa
  * The text that `write` produces, in the arena, with a terminating NUL that its length does not count. `write` is
  * called twice and must append the same pieces both times. data is NULL when out of memory.
  */
-struct str arena_write(struct arena *arena, void (*write)(struct text_writer *writer, const void *subject), const void *subject);
+struct str arena_write(struct arena *arena, void (*write)(struct text_writer *writer, const void *subject),
+                       const void *subject);
 
 /*
  * Concatenates texts with `separator` between them. data is NULL when out of memory, or where the data of one part

@@ -9,7 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Decodes the character at the start of a text that is not empty. Returns its length in bytes; 0: it is not well-formed. */
+/*
+ * Decodes the character at the start of a text that is not empty. Returns its length in bytes; 0: it is not
+ * well-formed.
+ */
 size_t utf8_decode(struct str text, uint32_t *out_code);
 
 /* Returns the length of the character at the start of a text that is not empty, as utf8_decode. */

@@ -13,15 +13,15 @@ struct cache_conf {
     struct str name;
     struct str path;
     uint64_t zone_size;
-    uint64_t max_size;              /* bytes of all files; UINT64_MAX: unlimited */
-    uint64_t min_free;              /* bytes to keep free in the file system; 0: not checked */
+    uint64_t max_size;                  /* bytes of all files; UINT64_MAX: unlimited */
+    uint64_t min_free;                  /* bytes to keep free in the file system; 0: not checked */
     uint64_t inactive_ms;
-    uint64_t files_at_once;         /* files per step of loading or deleting */
-    uint64_t pause_ms;              /* between two steps */
-    uint64_t step_ms;               /* longest duration of a step */
+    uint64_t files_at_once;             /* files per step of loading or deleting */
+    uint64_t pause_ms;                  /* between two steps */
+    uint64_t step_ms;                   /* longest duration of a step */
     unsigned index;
-    struct cache_directory directory;     /* fd -1 until caches_open */
-    struct cache_zone *zone;        /* NULL until caches_open */
+    struct cache_directory directory;   /* fd -1 until caches_open */
+    struct cache_zone *zone;            /* NULL until caches_open */
 };
 
 struct caches {

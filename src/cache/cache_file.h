@@ -44,8 +44,8 @@ struct cache_writer {
 };
 
 /*
- * Creates the file and missing directories. If the cache manager deleted the file before it was locked, creates it again.
- * Returns 0 or -errno; -ESTALE: too many attempts.
+ * Creates the file and missing directories. If the cache manager deleted the file before it was locked, creates it
+ * again. Returns 0 or -errno; -ESTALE: too many attempts.
  */
 MUST_CHECK int cache_file_create(struct cache_writer *writer);
 /* Appends to the body. Returns 0 or -errno (-ENOSPC: the disk is full). */
@@ -92,8 +92,8 @@ struct cache_file_start {
  * Reads the key and at most `head_max` bytes of the head of a file of `size` valid bytes, without a check of its
  * checksums. Replaces the contents of `text`, into which *out points. Returns 0 or -errno, as cache_file_open.
  */
-MUST_CHECK int cache_file_read_start(const struct cache_directory *directory, const struct cache_id *id, uint64_t size, size_t head_max,
-                                     struct buffer *text, struct cache_file_start *out);
+MUST_CHECK int cache_file_read_start(const struct cache_directory *directory, const struct cache_id *id, uint64_t size,
+                                     size_t head_max, struct buffer *text, struct cache_file_start *out);
 
 /*
  * Appends another head after the file's valid bytes, and makes it valid in the zone, under a lock of the file.
@@ -107,7 +107,10 @@ MUST_CHECK int cache_file_update(const struct cache_directory *directory, struct
 /* Deletes a file; it may be absent. */
 void cache_file_delete(const struct cache_directory *directory, const struct cache_id *id);
 
-/* Deletes a temporary file in the directory `directory`. -EWOULDBLOCK: a process writes it, or has not yet released its lock. */
+/*
+ * Deletes a temporary file in the directory `directory`. -EWOULDBLOCK: a process writes it, or has not yet released its
+ * lock.
+ */
 int cache_file_remove_unfinished(int directory, const char *name);
 
 /* "c/29/HASH.SEQUENCE", relative to the directory, in at least CACHE_NAME bytes. */

@@ -33,11 +33,14 @@ MUST_CHECK int cache_read_exactly(int fd, char *into, size_t length, uint64_t at
 
 /* The checksum over key, head, and the mark before its `sum`. */
 uint64_t cache_mark_sum(const struct cache_mark *mark, struct str key, struct str head);
-/* Writes key, head and mark by one call, so that they are usually contiguous on disk. Sets the rest of the mark. 0 or -errno. */
+/*
+ * Writes key, head and mark by one call, so that they are usually contiguous on disk. Sets the rest of the mark. 0 or
+ * -errno.
+ */
 MUST_CHECK int cache_mark_write(int fd, struct cache_mark *mark, struct str key, struct str head, uint64_t at);
 /*
- * Reads the mark that ends at `size`, and checks that its lengths fit into the bytes before it. 0; -EBADMSG: invalid; or
- * -errno.
+ * Reads the mark that ends at `size`, and checks that its lengths fit into the bytes before it. 0; -EBADMSG: invalid;
+ * or -errno.
  */
 MUST_CHECK int cache_mark_read(int fd, const struct cache_id *id, uint64_t size, struct cache_mark *out);
 

@@ -18,11 +18,17 @@ struct cache_listed {
 
 /* A page. Embedded in its owner, which sets the first members. */
 struct cache_page {
-    /* `result` 0: the entries, which are valid during this call; -ENOMEM; -EBUSY: too many tasks wait; or -ECANCELED: the worker ends. */
+    /*
+     * `result` 0: the entries, which are valid during this call; -ENOMEM; -EBUSY: too many tasks wait; or -ECANCELED:
+     * the worker ends.
+     */
     void (*ended)(struct cache_page *page, int result);
     size_t max;                     /* number of entries, at least 1 */
     size_t max_text;                /* bytes of all keys after which the page ends */
-    /* Position in the index: 0, or that of the page before; set to that of the next page, which may be empty, or to 0: there is none. */
+    /*
+     * Position in the index: 0, or that of the page before; set to that of the next page, which may be empty, or to 0:
+     * there is none.
+     */
     uint32_t cursor;
     const struct cache_listed *entries;
     size_t count;
@@ -32,8 +38,8 @@ struct cache_page {
 /*
  * Starts to list the files whose key begins with `prefix` (which is copied; empty: all), in the order of the index.
  * Files that are stored or removed during the listing may be absent, and so are files that are not readable. Helper
- * threads read the files, in steps bounded as those of the cache manager. `ended` is called once, never inside this call.
- * Returns 0 or -ENOMEM.
+ * threads read the files, in steps bounded as those of the cache manager. `ended` is called once, never inside this
+ * call. Returns 0 or -ENOMEM.
  */
 MUST_CHECK int cache_list(struct cache_store *store, struct cache_page *page, struct str prefix);
 /* Cancels `ended`; the listing stops after its current step. No effect if none is in progress. */

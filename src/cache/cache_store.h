@@ -12,7 +12,8 @@
 struct cache_store;
 
 /* Creates a store. `conf` is open and outlives it. NULL when out of memory. */
-struct cache_store *cache_store_create(struct loop *loop, struct log *log, const struct cache_conf *conf, unsigned worker);
+struct cache_store *cache_store_create(struct loop *loop, struct log *log, const struct cache_conf *conf,
+                                       unsigned worker);
 /* Stops the store, which must not be used afterwards. Operations in flight end soon. Accepts NULL. */
 void cache_store_stop(struct cache_store *store);
 /* Frees the store; no operation may be in flight. Accepts NULL. */
@@ -23,7 +24,7 @@ struct cache_entry {
     struct cache_store *store;
     struct list link;               /* least recently used first; in no list if a newer version exists */
     unsigned references;            /* not counting the store's own */
-    bool linked;                      /* in the table by its key */
+    bool linked;                    /* in the table by its key */
     struct str key, head;
     int fd;                         /* the body from offset 0; never polled. -1 if `content` has all of it */
     uint64_t body_length;
@@ -32,7 +33,7 @@ struct cache_entry {
     struct cache_id id;
     struct cache_view view;
     struct cache_opened opened;     /* owns the memory that the above point into */
-    void *parsed;                     /* parsed form of the head, set once by its reader, freed by free() */
+    void *parsed;                   /* parsed form of the head, set once by its reader, freed by free() */
 };
 
 /* Adds a reference, and returns the entry. */
@@ -42,19 +43,22 @@ void cache_entry_unref(struct cache_entry *entry);
 
 /* A lookup of a key; embedded in its owner, which sets `found`. */
 struct cache_lookup {
-    void (*found)(struct cache_lookup *lookup, struct cache_entry *entry); /* entry: referenced; NULL: not stored */
+    /* Entry: referenced; NULL: not stored. */
+    void (*found)(struct cache_lookup *lookup, struct cache_entry *entry);
     struct cache_hash hash;         /* after a miss: the hash of the key */
     unsigned uses;                  /* after a miss: the number of requests for the key, including this one */
-    struct open_task *task;        /* private to the store */
+    struct open_task *task;         /* private to the store */
 };
 
 /*
  * Looks up the entry of a key and returns it, referenced. NULL with *out_pending: `found` is called later, once,
  * never inside this call. NULL without: not stored, or out of memory.
  */
-struct cache_entry *cache_store_get(struct cache_store *store, struct cache_lookup *lookup, struct str key, bool *out_pending);
+struct cache_entry *cache_store_get(struct cache_store *store, struct cache_lookup *lookup, struct str key,
+                                    bool *out_pending);
 /* As cache_store_get, for a key that is rarely stored: a miss is not counted and adds no node to the index. */
-struct cache_entry *cache_store_peek(struct cache_store *store, struct cache_lookup *lookup, struct str key, bool *out_pending);
+struct cache_entry *cache_store_peek(struct cache_store *store, struct cache_lookup *lookup, struct str key,
+                                     bool *out_pending);
 /* Cancels `found`. No effect if nothing is pending. */
 void cache_lookup_cancel(struct cache_lookup *lookup);
 
@@ -63,23 +67,27 @@ void cache_lookup_cancel(struct cache_lookup *lookup);
  * nothing was stored.
  */
 bool cache_store_remove(struct cache_store *store, struct str key);
-/* Removes the response stored under a key; fills in progress may still store theirs. Returns false if nothing was stored. */
+/*
+ * Removes the response stored under a key; fills in progress may still store theirs. Returns false if nothing was
+ * stored.
+ */
 bool cache_store_discard(struct cache_store *store, struct str key);
 /* Removes this version of an entry. */
 void cache_store_remove_entry(struct cache_store *store, const struct cache_entry *entry);
 /* The write of another head of an entry; embedded in its owner, which sets `ended`. */
 struct cache_head_update {
-    void (*ended)(struct cache_head_update *head_update); /* called when the head is written, or writing has failed */
+    /* Called when the head is written, or writing has failed. */
+    void (*ended)(struct cache_head_update *head_update);
     struct cache_update_task *task; /* NULL: none in progress; private otherwise */
 };
 
 /*
- * Stores another head of an entry, seen by lookups once it is written; then releases `fill_lock` (0: none) of
- * `locked`. `ended` of `head_update` (NULL: none) is called afterwards, never inside this call; not at all if its `task` is
- * NULL on return: out of memory.
+ * Stores another head of an entry, seen by lookups once it is written; then releases `fill_lock` (0: none) of `locked`.
+ * `ended` of `head_update` (NULL: none) is called afterwards, never inside this call; not at all if its `task` is NULL
+ * on return: out of memory.
  */
-void cache_store_update(struct cache_store *store, const struct cache_entry *entry, struct str head, const struct cache_hash *locked,
-                        uint64_t fill_lock, struct cache_head_update *head_update);
+void cache_store_update(struct cache_store *store, const struct cache_entry *entry, struct str head,
+                        const struct cache_hash *locked, uint64_t fill_lock, struct cache_head_update *head_update);
 /* Cancels `ended`. No effect if nothing is in progress. */
 void cache_head_update_cancel(struct cache_head_update *head_update);
 
@@ -91,23 +99,25 @@ struct cache_splice {
 
 /* A response being stored (cache_fill.c). */
 struct cache_fill {
-    void (*writable)(void *owner);  /* called when cache_fill_must_wait is no longer true; set by the owner, may be NULL */
+    /* Called when cache_fill_must_wait is no longer true; set by the owner, may be NULL. */
+    void (*writable)(void *owner);
     void (*ended)(struct cache_fill *fill); /* called once, before the fill is freed; set by the owner, may be NULL */
     void *owner;
-    struct cache_store *store;      /* from here on private */
+    struct cache_store *store;              /* from here on private */
     struct op op;
     struct str key;
     struct cache_writer writer;
-    struct cache_hash named;        /* hash of `key`; until completion, writer.id has the hash of the key given to cache_fill_begin */
-    struct cache_splice before, after; /* copied before and after the added bytes */
+    /* Hash of `key`; until completion, writer.id has the hash of the key given to cache_fill_begin. */
+    struct cache_hash named;
+    struct cache_splice before, after;      /* copied before and after the added bytes */
     struct buffer filling, writing;
     struct buffer head;
     uint64_t size;
-    uint64_t fill_lock;             /* lock released at the end; 0: none */
-    struct cache_origin origin;     /* the locked hash: may differ from its own */
+    uint64_t fill_lock;                     /* lock released at the end; 0: none */
+    struct cache_origin origin;             /* the locked hash: may differ from its own */
     bool in_flight, must_wait;
-    bool ending;                    /* no more bytes will be added */
-    bool last;                      /* the write in progress is the last one */
+    bool ending;                            /* no more bytes will be added */
+    bool last;                              /* the write in progress is the last one */
     int error;
 };
 
@@ -117,10 +127,11 @@ struct cache_fill {
  * stored or discarded; `ended` may be called inside these functions. A response whose origin was purged meanwhile is
  * not stored. Returns NULL when out of memory; then the caller still holds the lock.
  */
-struct cache_fill *cache_fill_begin(struct cache_store *store, struct str key, const struct cache_origin *origin, uint64_t fill_lock);
+struct cache_fill *cache_fill_begin(struct cache_store *store, struct str key, const struct cache_origin *origin,
+                                    uint64_t fill_lock);
 /*
- * Makes the body begin (prepend) or end (append) with `length` bytes of another entry's body from `at` on. References the
- * entry until they are copied by helper threads. At most one call of each, before the first cache_fill_add.
+ * Makes the body begin (prepend) or end (append) with `length` bytes of another entry's body from `at` on. References
+ * the entry until they are copied by helper threads. At most one call of each, before the first cache_fill_add.
  */
 void cache_fill_prepend(struct cache_fill *fill, struct cache_entry *entry, uint64_t at, uint64_t length);
 void cache_fill_append(struct cache_fill *fill, struct cache_entry *entry, uint64_t at, uint64_t length);
@@ -147,9 +158,13 @@ struct cache_waiter {
     struct list link;
     struct cache_hash hash;
     uint64_t until_ms;              /* on the loop's monotonic clock */
-    void (*woken)(struct cache_waiter *waiter, bool late); /* the lock is free, or the wait timed out (`late`) */
+    /* The lock is free, or the wait timed out (`late`). */
+    void (*woken)(struct cache_waiter *waiter, bool late);
 };
-/* Waits for the fill lock of waiter->hash; the caller has set the members after `link`. `woken` is called once, from the loop. */
+/*
+ * Waits for the fill lock of waiter->hash; the caller has set the members after `link`. `woken` is called once, from
+ * the loop.
+ */
 void cache_store_wait(struct cache_store *store, struct cache_waiter *waiter);
 /* Cancels the wait. Accepts one that is not waiting, and a zeroed one. */
 void cache_waiter_cancel(struct cache_waiter *waiter);

@@ -1,7 +1,7 @@
 /*
  * State shared by the files of a worker's cache: cache_store.c (entries), cache_fill.c (storing), cache_update.c
- * (another head), cache_fill_lock.c (waiting), cache_delete.c (removal), cache_manager.c (loading, and the limits). Private to
- * these files.
+ * (another head), cache_fill_lock.c (waiting), cache_delete.c (removal), cache_manager.c (loading, and the limits).
+ * Private to these files.
  */
 #ifndef CACHE_CACHE_STORE_PRIVATE_H
 #define CACHE_CACHE_STORE_PRIVATE_H

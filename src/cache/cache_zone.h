@@ -4,8 +4,8 @@
  *
  * One lock protects all functions except cache_zone_current, which is called for each hit. If a process dies while it
  * holds the lock, the next process rebuilds the chains from the nodes. An index that a compromised process has
- * overwritten is emptied as soon as a call finds numbers that cannot be right; then a scan of the directory is requested.
- * Times are those of the monotonic clock, which is the same in all processes.
+ * overwritten is emptied as soon as a call finds numbers that cannot be right; then a scan of the directory is
+ * requested. Times are those of the monotonic clock, which is the same in all processes.
  */
 #ifndef CACHE_CACHE_ZONE_H
 #define CACHE_CACHE_ZONE_H
@@ -36,7 +36,9 @@ struct cache_victims {
     struct cache_id ids[CACHE_VICTIMS];
 };
 
-/* Adds a file. The capacity is exceeded only if a compromised process changes the index meanwhile: then it is left out. */
+/*
+ * Adds a file. The capacity is exceeded only if a compromised process changes the index meanwhile: then it is left out.
+ */
 static inline void cache_victims_add(struct cache_victims *victims, const struct cache_id *id)
 {
     if (victims->count < CACHE_VICTIMS)
@@ -80,8 +82,8 @@ void cache_zone_abandon(struct cache_zone *zone, unsigned worker);
  * Returns true if the hash is in the index. With `use` counts a use at `now_s`, and adds an absent hash, which may
  * remove another.
  */
-bool cache_zone_find(struct cache_zone *zone, const struct cache_hash *hash, bool use, uint32_t now_s, struct cache_view *out,
-                     struct cache_victims *victims);
+bool cache_zone_find(struct cache_zone *zone, const struct cache_hash *hash, bool use, uint32_t now_s,
+                     struct cache_view *out, struct cache_victims *victims);
 /*
  * Returns true if the node still has that file, with that number of valid bytes, and records the use. Takes no lock.
  */
@@ -102,8 +104,8 @@ struct cache_origin {
  * Adds a complete file, replacing the previous one, which becomes a victim. Returns 0; -ENOSPC: no room; or -ESTALE:
  * its origin was purged meanwhile.
  */
-MUST_CHECK int cache_zone_publish(struct cache_zone *zone, const struct cache_id *id, uint64_t size, const struct cache_origin *origin,
-                                  uint32_t now_s, struct cache_victims *victims);
+MUST_CHECK int cache_zone_publish(struct cache_zone *zone, const struct cache_id *id, uint64_t size,
+                                  const struct cache_origin *origin, uint32_t now_s, struct cache_victims *victims);
 /*
  * Adds a file found on disk; the file itself becomes the victim if a newer one is known, or it was purged since.
  * Returns 0 or -ENOSPC.
@@ -113,9 +115,11 @@ MUST_CHECK int cache_zone_adopt(struct cache_zone *zone, const struct cache_id *
 /* Sets the number of valid bytes of a file after an update. Returns false if it is no longer the stored one. */
 bool cache_zone_grow(struct cache_zone *zone, uint32_t node, uint64_t sequence, uint64_t size);
 /* Removes the stored file; responses of fetches that started before will not be stored. False: nothing was stored. */
-bool cache_zone_purge(struct cache_zone *zone, const struct cache_hash *hash, uint32_t now_s, struct cache_victims *victims);
+bool cache_zone_purge(struct cache_zone *zone, const struct cache_hash *hash, uint32_t now_s,
+                      struct cache_victims *victims);
 /* Removes that file. Returns false if it was not there. */
-bool cache_zone_remove(struct cache_zone *zone, const struct cache_hash *hash, uint64_t sequence, struct cache_victims *victims);
+bool cache_zone_remove(struct cache_zone *zone, const struct cache_hash *hash, uint64_t sequence,
+                       struct cache_victims *victims);
 
 /* cache_zone_purge.c: a purge of many files */
 
@@ -132,7 +136,8 @@ uint64_t cache_zone_refuse_fetches(struct cache_zone *zone);
  * Copies the next files that are not newer than `since`, and returns their number, which may be 0; *out_more: there may
  * be more. *cursor is 0 before the first call. The lock is held for a bounded number of nodes.
  */
-unsigned cache_zone_files(struct cache_zone *zone, uint32_t *cursor, uint64_t since, struct cache_file files[CACHE_VICTIMS], bool *out_more);
+unsigned cache_zone_files(struct cache_zone *zone, uint32_t *cursor, uint64_t since,
+                          struct cache_file files[CACHE_VICTIMS], bool *out_more);
 /* Removes that file from the index, as purged at `since`: the caller deletes it. Returns false if it was not there. */
 bool cache_zone_purge_file(struct cache_zone *zone, const struct cache_id *id, uint64_t since);
 
@@ -140,8 +145,8 @@ bool cache_zone_purge_file(struct cache_zone *zone, const struct cache_id *id, u
  * Acquires the fill lock of a hash until `until_ms` for the holder `fill_lock`, a number other than 0 whose lowest ten
  * bits are the worker's number. Returns false if another holder has it, and true without a lock if the index is full.
  */
-bool cache_zone_fill_lock(struct cache_zone *zone, const struct cache_hash *hash, uint64_t fill_lock, uint64_t now_ms, uint64_t until_ms,
-                          struct cache_victims *victims);
+bool cache_zone_fill_lock(struct cache_zone *zone, const struct cache_hash *hash, uint64_t fill_lock, uint64_t now_ms,
+                          uint64_t until_ms, struct cache_victims *victims);
 /* Releases the fill lock of a hash, unless another holder has it. */
 void cache_zone_fill_unlock(struct cache_zone *zone, const struct cache_hash *hash, uint64_t fill_lock);
 /* Returns true while the fill lock is held. */
@@ -151,7 +156,8 @@ bool cache_zone_fill_locked(struct cache_zone *zone, const struct cache_hash *ha
  * Removes files not used since `inactive_s`, then the least recently used while the total exceeds `max_bytes`; at
  * most CACHE_VICTIMS per call. Returns true if there are more.
  */
-bool cache_zone_evict(struct cache_zone *zone, uint32_t inactive_s, uint64_t max_bytes, uint64_t now_ms, struct cache_victims *victims);
+bool cache_zone_evict(struct cache_zone *zone, uint32_t inactive_s, uint64_t max_bytes, uint64_t now_ms,
+                      struct cache_victims *victims);
 /* Copies the sums over all entries. */
 void cache_zone_totals(struct cache_zone *zone, struct cache_totals *out);
 /* Counts a response with that status, unless it is CACHED_NOT. Takes no lock. */

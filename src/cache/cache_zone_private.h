@@ -1,6 +1,6 @@
 /*
- * State shared by the files of the index: cache_zone_nodes.c (the structure), cache_zone.c (entries and
- * their files), cache_zone_fill_lock.c (fill locks, leadership) and cache_zone_purge.c (purge by prefix). Private to them.
+ * State shared by the files of the index: cache_zone_nodes.c (the structure), cache_zone.c (entries and their files),
+ * cache_zone_fill_lock.c (fill locks, leadership) and cache_zone_purge.c (purge by prefix). Private to them.
  */
 #ifndef CACHE_CACHE_ZONE_PRIVATE_H
 #define CACHE_CACHE_ZONE_PRIVATE_H
@@ -38,7 +38,8 @@ struct cache_zone {
     uint64_t walks, walked;
     uint64_t complete;              /* the scan after which the index has all files */
     struct cache_totals totals;
-    uint64_t responses[CACHED_STATUSES]; /* atomic */
+    /* Atomic. */
+    uint64_t responses[CACHED_STATUSES];
     volatile uint32_t unused;       /* the free list */
     volatile uint32_t newest, oldest;
     struct node nodes[];            /* the first one stands in for numbers that no node has; the chains follow */
@@ -66,16 +67,19 @@ static inline bool cache_node_fill_locked(const struct node *node, uint64_t now_
     return node->fill_lock != 0 && node->fill_lock_ms > now_ms;
 }
 
-/* Locks the index; first repairs what a process left that died in between, or empties an index that contradicts itself. */
+/*
+ * Locks the index; first repairs what a process left that died in between, or empties an index that contradicts itself.
+ */
 void cache_zone_lock(struct cache_zone *zone);
 void cache_zone_unlock(struct cache_zone *zone);
 /* Returns the node number of a hash, or NO_NODE. Needs the lock. */
 uint32_t cache_zone_find_node(struct cache_zone *zone, const struct cache_hash *hash);
 /* The same, adding the hash if it is absent; NO_NODE: no room. */
-uint32_t cache_zone_insert(struct cache_zone *zone, const struct cache_hash *hash, uint32_t now_s, struct cache_victims *victims);
+uint32_t cache_zone_insert(struct cache_zone *zone, const struct cache_hash *hash, uint32_t now_s,
+                           struct cache_victims *victims);
 /*
- * Returns true if `sequence` is newer than `than`. Sequence numbers start with the time, which may have been set back: the
- * numbers of a previous index are older than all numbers of this one, regardless of their values.
+ * Returns true if `sequence` is newer than `than`. Sequence numbers start with the time, which may have been set back:
+ * the numbers of a previous index are older than all numbers of this one, regardless of their values.
  */
 bool cache_zone_is_newer(struct cache_zone *zone, uint64_t sequence, uint64_t than);
 /* Removes the file of a node, which stays: the file becomes a victim. Needs the lock. */
@@ -84,6 +88,7 @@ void cache_zone_evict_file(struct cache_zone *zone, struct node *node, struct ca
  * Moves the oldest node, which exists, to the front if it was used since it was moved there last, and not before
  * `inactive_s`, or if its fill lock is held. Otherwise removes it, and returns true. Needs the lock.
  */
-bool cache_zone_age_oldest(struct cache_zone *zone, uint32_t inactive_s, uint64_t now_ms, struct cache_victims *victims);
+bool cache_zone_age_oldest(struct cache_zone *zone, uint32_t inactive_s, uint64_t now_ms,
+                           struct cache_victims *victims);
 
 #endif

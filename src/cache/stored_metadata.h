@@ -13,7 +13,8 @@ struct stored_metadata {
     int64_t received_s;
     int64_t initial_age_s;
     int64_t lifetime_s;
-    int64_t stale_while_revalidate, stale_if_error; /* as in struct freshness, from the fields of cached_policy */
+    /* As in struct freshness, from the fields of cached_policy. */
+    int64_t stale_while_revalidate, stale_if_error;
     uint8_t no_cache, never_stale;  /* 0 or 1, from the same fields */
     uint16_t reason;                /* bytes of the reason phrase, which follows; 0: the standard one */
     unsigned char unused[4];

@@ -1,6 +1,6 @@
 /*
- * The parts of `sluice ctl`: the request for a command, the response, and its output. command_ctl.c connects them to the
- * socket.
+ * The parts of `sluice ctl`: the request for a command, the response, and its output. command_ctl.c connects them to
+ * the socket.
  */
 #ifndef COMMAND_CTL_H
 #define COMMAND_CTL_H
@@ -14,7 +14,8 @@ struct ctl_argument {
     const char *name;               /* NULL: there are no more */
     bool number;                    /* a number, if the word is one; else a text */
     bool word;                      /* of an option: the name alone, for true; else NAME=VALUE */
-    const char *value;              /* of an option, in the list of commands: "TIME"; NULL: "N" of a number, else "TEXT" */
+    /* Of an option, in the list of commands: "TIME"; NULL: "N" of a number, else "TEXT". */
+    const char *value;
 };
 
 /* One command: the words of the command line, and the request that they make. */
@@ -26,7 +27,8 @@ struct ctl_verb {
     const char *members;            /* further members of the JSON object: "\"state\": \"down\""; NULL: none */
     struct ctl_argument arguments[CTL_ARGUMENTS + 1];
     const char *help;
-    struct ctl_argument options[CTL_OPTIONS + 1]; /* further words, in any order, each at most once */
+    /* Further words, in any order, each at most once. */
+    struct ctl_argument options[CTL_OPTIONS + 1];
     bool slow;                      /* the server may respond after a long time: no timeout */
     bool diff;                      /* ctl_configuration_diff instead of a request */
 };
@@ -44,12 +46,15 @@ MUST_CHECK int ctl_request_print(const struct ctl_verb *verb, char *const *words
  * or shorter than its Content-Length.
  */
 MUST_CHECK int ctl_response_parse(struct str received, int *out_status, struct str *out_body);
-/* Appends lines of fields separated by tabs as aligned columns: numbers to the right. Notes from an empty line on stay. 0 or -ENOMEM. */
+/*
+ * Appends lines of fields separated by tabs as aligned columns: numbers to the right. Notes from an empty line on stay.
+ * 0 or -ENOMEM.
+ */
 MUST_CHECK int ctl_table_print(struct str lines, struct buffer *out);
 
 /*
- * ctl_configuration.c: prints which files of the running configuration differ from those on disk and, without `json`, the
- * lines. Returns the exit status, as that of diff(1): 0 equal, 1 different, 2 failure.
+ * ctl_configuration.c: prints which files of the running configuration differ from those on disk and, without `json`,
+ * the lines. Returns the exit status, as that of diff(1): 0 equal, 1 different, 2 failure.
  */
 int ctl_configuration_diff(const char *socket, bool json);
 

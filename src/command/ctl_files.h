@@ -1,5 +1,6 @@
 /*
- * Compares the files that the running configuration was loaded from with those on disk: `sluice ctl configuration diff`.
+ * Compares the files that the running configuration was loaded from with those on disk: `sluice ctl configuration
+ * diff`.
  */
 #ifndef COMMAND_CTL_FILES_H
 #define COMMAND_CTL_FILES_H

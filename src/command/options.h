@@ -45,7 +45,7 @@ struct options {
     bool report;                    /* import --report, doctor --report */
     bool no_benchmark;              /* doctor --no-benchmark */
     unsigned seconds;               /* doctor --seconds; 0: the default */
-    const char *directory;             /* serve DIR */
+    const char *directory;          /* serve DIR */
     bool spa;                       /* serve --spa */
     bool autoindex;                 /* serve --autoindex */
     bool open_to_network;           /* serve --open-to-network */

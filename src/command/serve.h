@@ -32,11 +32,15 @@ struct serve_settings {
  */
 unsigned serve_find_port(unsigned first, unsigned tries, bool open, bool *out_ip6);
 /*
- * serve_configuration.c: generates the text. It does not contain the directory, which is the prefix of the configuration: `root` is relative
- * to it, so its name needs no quoting. The paths of certificate and key are quoted. Returns 0 or -ENOMEM.
+ * serve_configuration.c: generates the text. It does not contain the directory, which is the prefix of the
+ * configuration: `root` is relative to it, so its name needs no quoting. The paths of certificate and key are quoted.
+ * Returns 0 or -ENOMEM.
  */
 MUST_CHECK int serve_configuration(const struct serve_settings *settings, struct buffer *out);
-/* Serves a directory by HTTP on the loopback addresses; port 0: the first free one from DOCS_PORT on. Returns the exit status. */
+/*
+ * Serves a directory by HTTP on the loopback addresses; port 0: the first free one from DOCS_PORT on. Returns the exit
+ * status.
+ */
 int serve_plain(const char *directory, unsigned port);
 /*
  * Runs a configuration given as text, without a pid file, until a signal ends it. Relative paths start at `prefix`.

@@ -76,8 +76,8 @@ bool flow_key_rejected(struct parse *parse, struct map_reader *reader, const str
 unsigned syntax_report(struct conf_errors *errors, const struct conf_file *file, const yaml_parser_t *yaml,
                        const struct parsed_scalar *last);
 /*
- * Reports the syntax error that ended a pass, and blanks out the broken block in `text`, the copy of the file that was parsed.
- * Before the pass there were `known` errors. False: nothing is left to blank out, so parsing is finished.
+ * Reports the syntax error that ended a pass, and blanks out the broken block in `text`, the copy of the file that was
+ * parsed. Before the pass there were `known` errors. False: nothing is left to blank out, so parsing is finished.
  */
 bool syntax_skip(struct parse *parse, char *text, unsigned known);
 

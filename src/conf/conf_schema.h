@@ -15,7 +15,8 @@ struct conf_schema {
 
 /* The values of one scope: for each group its struct, inherited and defaulted, immutable. */
 struct conf_scope_values {
-    void **values;                  /* [schema->count]; a group without a directive in this scope shares the outer scope's struct */
+    /* [schema->count]; a group without a directive in this scope shares the outer scope's struct. */
+    void **values;
     uint64_t **set;                 /* [schema->count]: bit i: directive i was set here or in an outer scope */
     const struct conf_scope_values *outer;
     const struct conf_node *node;
@@ -56,7 +57,8 @@ const char *conf_scope_name(enum conf_scope scope);
 /* Printing; each returns 0 or -ENOMEM. */
 MUST_CHECK int conf_print_json_schema(const struct conf_schema *schema, struct buffer *out);
 MUST_CHECK int conf_print_reference(const struct conf_schema *schema, struct buffer *out); /* Markdown, for docs/ */
-MUST_CHECK int conf_print_unsupported(struct buffer *out); /* directives of nginx that sluice does not have, in Markdown */
+/* The directives of nginx that sluice does not have, in Markdown. */
+MUST_CHECK int conf_print_unsupported(struct buffer *out);
 /* All variables of http and of stream, in Markdown: docs/variables.md. */
 MUST_CHECK int conf_print_variables(const struct variable_table *http, const struct variable_table *stream,
                                     struct buffer *out);

@@ -20,7 +20,7 @@ struct conf_mark {
 
 struct conf_file {
     struct str path;                /* as given by the user */
-    struct str directory;              /* its directory, absolute: relative paths start here */
+    struct str directory;           /* its directory, absolute: relative paths start here */
     struct str bytes;               /* the whole file */
     struct str text;                /* the same without a byte order mark, for the excerpts of messages */
     const size_t *lines;            /* offsets in `text` of the lines */
@@ -63,16 +63,16 @@ struct conf_node {
 struct conf_errors {
     struct arena *arena;
     struct conf_error {
-        struct conf_mark mark;      /* file NULL: no position */
+        struct conf_mark mark;                  /* file NULL: no position */
         struct str message;
-        struct str hint;            /* remedy, or empty */
+        struct str hint;                        /* remedy, or empty */
         bool warning;
     } items[LIMIT_CONF_ERRORS];
-    unsigned count;                 /* stored */
-    unsigned dropped;               /* beyond the cap */
-    struct conf_mark muted[LIMIT_CONF_ERRORS]; /* by conf_errors_mute */
+    unsigned count;                             /* stored */
+    unsigned dropped;                           /* beyond the cap */
+    struct conf_mark muted[LIMIT_CONF_ERRORS];  /* by conf_errors_mute */
     unsigned muted_count;
-    bool failed;                    /* at least one is an error */
+    bool failed;                                /* at least one is an error */
 };
 
 /* Adds an error (the text is copied; control bytes become '?'). Duplicates at the same position are ignored. */

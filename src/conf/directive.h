@@ -23,17 +23,20 @@ enum conf_scope {
 
 enum directive_type {
     DIRECTIVE_TEXT,                 /* struct str */
-    DIRECTIVE_PATH,                 /* struct str, absolute: relative paths start at the directory of the file, or at -p */
+    /* struct str, absolute: relative paths start at the directory of the file, or at -p. */
+    DIRECTIVE_PATH,
     DIRECTIVE_NUMBER,               /* uint64_t, within [low, high] */
     DIRECTIVE_SIZE,                 /* uint64_t bytes: 10, 4k, 10m, 1g (10MiB too) */
     DIRECTIVE_DURATION,             /* uint64_t milliseconds: 500ms, 30s, 1h30m; a unit is required except for 0 */
     DIRECTIVE_SWITCH,               /* bool */
-    DIRECTIVE_CHOICE,               /* int: index in `choices`, a NULL-terminated list; true and yes match "on", false and no match "off" */
+    /* Int: index in `choices`, a NULL-terminated list; true and yes match "on", false and no match "off". */
+    DIRECTIVE_CHOICE,
     DIRECTIVE_FLAGS,                /* unsigned: bit i for choices[i]; words */
     DIRECTIVE_TEMPLATE,             /* const struct template * */
     DIRECTIVE_WORDS,                /* struct conf_words: a list, or one scalar split into words (quotes group) */
     DIRECTIVE_TEMPLATES,            /* struct conf_templates: as WORDS, each word a template */
-    DIRECTIVE_REPEAT,               /* repeatable: struct conf_rows of `row_size`, each filled by `row` from one node, in order */
+    /* Repeatable: struct conf_rows of `row_size`, each filled by `row` from one node, in order. */
+    DIRECTIVE_REPEAT,
     DIRECTIVE_BLOCK,                /* a map read by the table `children`, whose offsets count from `offset` */
     DIRECTIVE_CUSTOM,               /* `row` reads the node into the field, which has `row_size` bytes */
 };
@@ -69,7 +72,8 @@ typedef int directive_row(struct conf_reader *reader, const struct conf_node *no
 
 /* A directive without effect: its value is checked and not stored. */
 struct directive_ignored {
-    const char *off_reason;         /* of a SWITCH: the reason, for the warning that `off` has no effect; NULL: no warning */
+    /* Of a SWITCH: the reason, for the warning that `off` has no effect; NULL: no warning. */
+    const char *off_reason;
     const char *off_hint;
 };
 
@@ -84,14 +88,18 @@ struct directive {
     const char *syntax;             /* CUSTOM and REPEAT: the syntax in the notation of nginx's documentation */
     const char *example;            /* an example in YAML, for the reference; NULL: name and default */
     const char *const *choices;
-    const struct directive_ignored *ignored; /* NULL: the value is stored at `offset` */
-    const char *deprecated;         /* each use causes a warning with this text: "use b; version 2.0 rejects a"; NULL: not deprecated */
+    /* NULL: the value is stored at `offset`. */
+    const struct directive_ignored *ignored;
+    /* Each use causes a warning with this text: "use b; version 2.0 rejects a"; NULL: not deprecated. */
+    const char *deprecated;
     uint64_t low, high;             /* bounds of numbers, sizes, durations (ms); high 0: none */
     bool written;                   /* PATH: workers write to it; added to reader->directories if the file sets it */
-    bool opened;                    /* PATH, TEMPLATE: workers read it while they run, so their sandbox permits its directory */
+    /* PATH, TEMPLATE: workers read it while they run, so their sandbox permits its directory. */
+    bool opened;
     size_t row_size;
     directive_row *row;
-    const struct directive *children; /* BLOCK */
+    /* BLOCK. */
+    const struct directive *children;
     bool line;                      /* part of a message head: line breaks and other control bytes are rejected */
     bool secret;                    /* TEXT, and conf_read_text in rows: messages show neither the value nor its line */
     const char *schema;             /* CUSTOM and REPEAT: the JSON Schema of one item; NULL: string */
@@ -102,7 +110,8 @@ struct conf_group {
     const char *name;               /* the module's */
     const struct directive *directives;
     size_t size;                    /* of the group's struct */
-    int (*check)(void *conf, struct conf_reader *reader, const struct conf_node *at); /* runs after merging, per scope; NULL: none */
+    /* Runs after merging, per scope; NULL: none. */
+    int (*check)(void *conf, struct conf_reader *reader, const struct conf_node *at);
 };
 
 struct upstreams;                   /* upstream/upstream.h */
@@ -121,13 +130,15 @@ struct conf_reader {
     enum conf_scope scope;          /* the current scope */
     bool is_overlay;                /* the scope overlays its outer one, whose own values apply here, too (`when`) */
     struct upstreams *upstreams;    /* groups of servers, for rows that name one; opaque here */
-    struct user_variables *user_variables;      /* variables and regular expressions of the file; opaque here */
+    /* Variables and regular expressions of the file; opaque here. */
+    struct user_variables *user_variables;
     struct caches *caches;          /* caches, for rows that name one; opaque here */
     struct limits *limits;          /* zones of limits; opaque here */
     const struct acme *acme;        /* certificates by ACME; complete after all servers are read; opaque here */
     struct otlp *otlp;              /* export of spans, set by the module otel; opaque here */
-    struct conf_words *directories;     /* directories that workers write to, without duplicates; NULL: not collected */
-    const struct directive *directive; /* current directive, for messages; NULL: none */
+    struct conf_words *directories; /* directories that workers write to, without duplicates; NULL: not collected */
+    /* Current directive, for messages; NULL: none. */
+    const struct directive *directive;
 };
 
 /*

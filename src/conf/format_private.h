@@ -1,6 +1,6 @@
 /*
- * The state of formatting, shared by format.c (tokens and the gaps between them), format_indent.c (nesting and indentation) and
- * format_scalar.c (the words of a token).
+ * The state of formatting, shared by format.c (tokens and the gaps between them), format_indent.c (nesting and
+ * indentation) and format_scalar.c (the words of a token).
  */
 #ifndef CONF_FORMAT_PRIVATE_H
 #define CONF_FORMAT_PRIVATE_H
@@ -24,18 +24,19 @@ struct format {
     struct format_lines lines;
     struct format_cursor cursor;
     yaml_token_t token;
-    yaml_token_type_t last;         /* the type of the token written last */
-    size_t end;                     /* offset after it */
+    yaml_token_type_t last;             /* the type of the token written last */
+    size_t end;                         /* offset after it */
     struct frame frames[FRAMES_MAX];
     size_t depth;
-    struct frame before[FRAMES_MAX]; /* the frames at the latest token, for the comments after it */
+    struct frame before[FRAMES_MAX];    /* the frames at the latest token, for the comments after it */
     size_t before_depth;
-    unsigned flow;                  /* open brackets */
-    unsigned flow_source, flow_column; /* of the outermost bracket */
-    long flow_line;                 /* shift of its line */
-    bool key;                       /* a key follows */
+    unsigned flow;                      /* open brackets */
+    unsigned flow_source, flow_column;  /* of the outermost bracket */
+    long flow_line;                     /* shift of its line */
+    bool key;                           /* a key follows */
     bool too_deep;
-    bool block_last;                /* the latest token was a block scalar: a line break added after it would change its text */
+    /* The latest token was a block scalar: a line break added after it would change its text. */
+    bool block_last;
 };
 
 /* The innermost block; zeros outside of all blocks. */
@@ -49,10 +50,11 @@ unsigned format_shift_column(unsigned source, long shift, unsigned min);
 /* The indentation of a token that begins a line; in the source its column is `source`. */
 unsigned format_token_indent(const struct format *format, unsigned source);
 /*
- * The indentation of a comment on its own line: that of the block it belongs to. Of the blocks that are open before it and the
- * block of the next token, that is the deepest one that does not begin to the right of the comment.
+ * The indentation of a comment on its own line: that of the block it belongs to. Of the blocks that are open before it
+ * and the block of the next token, that is the deepest one that does not begin to the right of the comment.
  */
-unsigned format_comment_indent(const struct format *format, unsigned column, unsigned next_source, unsigned next_indent);
+unsigned format_comment_indent(const struct format *format, unsigned column, unsigned next_source,
+                               unsigned next_indent);
 /* Updates the nesting before the token is written. */
 void format_token_enter(struct format *format);
 /* Updates the flow state after the token is written: its column in the output is known then. */

@@ -16,7 +16,8 @@ struct variable {
     struct str (*get)(const void *subject, struct str parameter, struct arena *arena);
     struct str parameter;           /* passed to `get` unless it is a family */
     bool late;                      /* its value is final only at the end of the subject's life: bytes, times */
-    const char *type;               /* for the reference: text, number, bytes, seconds, address; NULL: defined by the configuration */
+    /* For the reference: text, number, bytes, seconds, address; NULL: defined by the configuration. */
+    const char *type;
     const char *help;               /* one line */
 };
 

@@ -7,9 +7,9 @@
 #include "conf/template.h"
 
 struct template_part {
-    struct str text;                /* a constant, or a family's parameter */
+    struct str text;                                /* a constant, or a family's parameter */
     const struct variable *variable;
-    const void *(*subject)(const void *subject); /* `part` of the variable's table */
+    const void *(*subject)(const void *subject);    /* `part` of the variable's table */
 };
 
 struct template {

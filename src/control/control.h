@@ -32,8 +32,8 @@ struct control_value {
 struct control_call;
 
 /*
- * Handles a request. Returns 200 with the report, the result of control_fail, or CONTROL_PENDING: control_finish follows,
- * unless call->cancelled is called.
+ * Handles a request. Returns 200 with the report, the result of control_fail, or CONTROL_PENDING: control_finish
+ * follows, unless call->cancelled is called.
  */
 typedef int control_verb(struct control_call *call);
 
@@ -43,16 +43,17 @@ struct control_call {
     struct worker *worker;
     const struct control_resource *resource;
     struct control_value values[CONTROL_FIELDS_MAX];
-    struct report report;           /* of a response with status 200 */
-    struct str raw;                 /* the body of such a response instead of the report; lives as long as the worker. data NULL: none */
-    char error[1024];               /* of any other status */
-    char *body;                     /* in the arena, LIMIT_CONTROL_REQUEST bytes */
+    struct report report;                           /* of a response with status 200 */
+    /* The body of such a response instead of the report; lives as long as the worker. data NULL: none. */
+    struct str raw;
+    char error[1024];                               /* of any other status */
+    char *body;                                     /* in the arena, LIMIT_CONTROL_REQUEST bytes */
     size_t body_length;
-    struct op wake;                 /* timer: more of the body has arrived */
-    void *task;                     /* of a verb that returned CONTROL_PENDING */
-    void (*cancelled)(struct control_call *call); /* of a verb that returned CONTROL_PENDING: the client has gone */
-    struct worker_request request;  /* control_request_master */
-    control_verb *answered;         /* its result responds */
+    struct op wake;                                 /* timer: more of the body has arrived */
+    void *task;                                     /* of a verb that returned CONTROL_PENDING */
+    void (*cancelled)(struct control_call *call);   /* of a verb that returned CONTROL_PENDING: the client has gone */
+    struct worker_request request;                  /* control_request_master */
+    control_verb *answered;                         /* its result responds */
 };
 
 enum { CONTROL_PENDING = 0 };
@@ -60,10 +61,10 @@ enum { CONTROL_PENDING = 0 };
 /* One row of the API. */
 struct control_resource {
     const char *path;
-    enum method method;             /* METHOD_GET stands for HEAD, too */
+    enum method method;                 /* METHOD_GET stands for HEAD, too */
     control_verb *verb;
     const struct control_field *fields; /* of its body; NULL: the body is not read */
-    const char *help;               /* for GET /v1 */
+    const char *help;                   /* for GET /v1 */
 };
 
 /* Formats the message of an error. Returns `status`. */
@@ -72,21 +73,21 @@ int control_fail(struct control_call *call, int status, const char *format, ...)
 void control_finish(struct control_call *call, int status);
 
 /*
- * control_fields.c: reads the values of the resource's fields from the body, a JSON object; an empty one has no members.
- * 200, or the result of control_fail.
+ * control_fields.c: reads the values of the resource's fields from the body, a JSON object; an empty one has no
+ * members. 200, or the result of control_fail.
  */
 int control_fields_read(struct control_call *call, struct str body);
 
 /*
- * control_query.c: the percent-decoded value of a parameter of the query, in the arena, and a number up to `high`. *out does
- * not change if the parameter is absent. 200, or the result of control_fail.
+ * control_query.c: the percent-decoded value of a parameter of the query, in the arena, and a number up to `high`. *out
+ * does not change if the parameter is absent. 200, or the result of control_fail.
  */
 int control_query_text(struct control_call *call, const char *name, struct str *out);
 int control_query_number(struct control_call *call, const char *name, uint64_t high, uint64_t *out);
 
 /*
- * control_master.c: sends a request to the master; when that has handled it, the result of `answered` responds, which may
- * not be CONTROL_PENDING. Returns CONTROL_PENDING or the result of control_fail.
+ * control_master.c: sends a request to the master; when that has handled it, the result of `answered` responds, which
+ * may not be CONTROL_PENDING. Returns CONTROL_PENDING or the result of control_fail.
  */
 int control_request_master(struct control_call *call, enum channel_kind kind, uint32_t index, control_verb *answered);
 

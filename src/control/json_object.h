@@ -29,6 +29,7 @@ struct json_fault {
 };
 
 /* Texts are in the arena or in `text`. Names are unique. 0; -EINVAL with *out_fault; or -ENOMEM. */
-MUST_CHECK int json_object_parse(struct arena *arena, struct str text, struct json_object *out, struct json_fault *out_fault);
+MUST_CHECK int json_object_parse(struct arena *arena, struct str text, struct json_object *out,
+                                 struct json_fault *out_fault);
 
 #endif

@@ -36,7 +36,8 @@ struct diagnosis {
 };
 
 /* Adds a finding; doctor_advise adds its advice. If the table is full, the last finding is overwritten. */
-void doctor_find(struct diagnosis *diagnosis, const char *name, enum verdict verdict, const char *format, ...) PRINTF_LIKE(4, 5);
+void doctor_find(struct diagnosis *diagnosis, const char *name, enum verdict verdict, const char *format,
+                 ...) PRINTF_LIKE(4, 5);
 /* Sets the advice of the last finding. */
 void doctor_advise(struct diagnosis *diagnosis, const char *format, ...) PRINTF_LIKE(2, 3);
 
@@ -80,7 +81,8 @@ void doctor_examine_devices(struct diagnosis *diagnosis, const struct host *host
 /* The result of one self-test. */
 struct self_test {
     bool handshake;                 /* the handshake completed */
-    bool key_offered;               /* OpenSSL passed its write key, so that the record layer of sluice could take over */
+    /* OpenSSL passed its write key, so that the record layer of sluice could take over. */
+    bool key_offered;
     bool delivered;                 /* the client decrypted every byte correctly and received close_notify */
     unsigned path, reason;          /* enum wire_path, wire_reason */
     uint64_t bytes;
@@ -117,8 +119,8 @@ bool doctor_report_first(struct diagnosis *diagnosis, const struct self_test *se
 bool doctor_report_suite(struct diagnosis *diagnosis, const struct suite *suite, const struct self_test *self_test);
 
 /*
- * Reports the certificates by ACME at `now_s` (seconds since the epoch), from the files of the state folder. They do not
- * affect the verdict on kernel TLS.
+ * Reports the certificates by ACME at `now_s` (seconds since the epoch), from the files of the state folder. They do
+ * not affect the verdict on kernel TLS.
  */
 void doctor_examine_acme(struct diagnosis *diagnosis, const struct acme *acme, int64_t now_s);
 

@@ -1,6 +1,6 @@
 /*
- * The benchmark of `doctor --report`: CPU time of a server on this machine for plain HTTP, TLS encrypted in user space, and
- * kernel TLS. The server is a child process with one worker; it serves a part of this program's file over loopback.
+ * The benchmark of `doctor --report`: CPU time of a server on this machine for plain HTTP, TLS encrypted in user space,
+ * and kernel TLS. The server is a child process with one worker; it serves a part of this program's file over loopback.
  */
 #ifndef DOCTOR_DOCTOR_BENCHMARK_H
 #define DOCTOR_DOCTOR_BENCHMARK_H
@@ -32,15 +32,16 @@ struct benchmark_sample {
 struct benchmark {
     char fault[192];                /* the reason why there are no or fewer samples; empty: none */
     unsigned rounds;                /* planned */
-    unsigned counts[BENCHMARK_SIZES][BENCHMARK_PATHS];  /* samples of each; small bodies are not measured by kTLS */
+    /* Samples of each; small bodies are not measured by kTLS. */
+    unsigned counts[BENCHMARK_SIZES][BENCHMARK_PATHS];
     struct benchmark_sample samples[BENCHMARK_SIZES][BENCHMARK_PATHS][BENCHMARK_ROUNDS];
     double load_before;             /* load average of the last minute before the benchmark; negative: unknown */
 };
 
 /*
- * Measures for `seconds` (1 to LIMIT_BENCHMARK_SECONDS), in rounds, all paths in turn; without `ktls` not that path. Prints progress on
- * the standard error. Ends early if `*stop` is set by a signal. All processes that it started have ended when it
- * returns.
+ * Measures for `seconds` (1 to LIMIT_BENCHMARK_SECONDS), in rounds, all paths in turn; without `ktls` not that path.
+ * Prints progress on the standard error. Ends early if `*stop` is set by a signal. All processes that it started have
+ * ended when it returns.
  */
 void doctor_benchmark(unsigned seconds, bool ktls, const volatile sig_atomic_t *stop, struct benchmark *out_benchmark);
 

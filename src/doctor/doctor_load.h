@@ -49,12 +49,13 @@ struct load_client;
  */
 MUST_CHECK int load_open(const struct load *load, struct load_client **out_client);
 /*
- * Requests until `end_us` (CLOCK_MONOTONIC), `bytes_max` or `*stop`, and adds to `counts`. If there were not more responses than
- * connections at `end_us`, it continues until there are, for at most LIMIT_BENCHMARK_RESPONSE_MS. Responses may be incomplete at the
- * end: the next call continues them. Returns 0 or -errno: -ECONNRESET if the server closed a connection.
+ * Requests until `end_us` (CLOCK_MONOTONIC), `bytes_max` or `*stop`, and adds to `counts`. If there were not more
+ * responses than connections at `end_us`, it continues until there are, for at most LIMIT_BENCHMARK_RESPONSE_MS.
+ * Responses may be incomplete at the end: the next call continues them. Returns 0 or -errno: -ECONNRESET if the server
+ * closed a connection.
  */
-MUST_CHECK int load_run(struct load_client *client, uint64_t end_us, uint64_t bytes_max, const volatile sig_atomic_t *stop,
-                        struct load_counts *counts);
+MUST_CHECK int load_run(struct load_client *client, uint64_t end_us, uint64_t bytes_max,
+                        const volatile sig_atomic_t *stop, struct load_counts *counts);
 /* Closes the connections. Accepts NULL. */
 void load_close(struct load_client *client);
 

@@ -24,8 +24,8 @@ void doctor_markdown(FILE *out, const struct host *host, const struct diagnosis 
 void markdown_table(FILE *out, const char *heading);
 void markdown_row(FILE *out, const char *label, const char *format, ...) PRINTF_LIKE(3, 4);
 /*
- * Writes a text with "|" and "<" escaped; control characters become spaces. Other characters stay, so that private words
- * can be found in the report.
+ * Writes a text with "|" and "<" escaped; control characters become spaces. Other characters stay, so that private
+ * words can be found in the report.
  */
 void markdown_text(FILE *out, const char *text);
 /* Writes the current day, UTC. */

@@ -25,7 +25,8 @@ void private_words_add(struct private_words *words, const char *text, const char
 void private_words_collect(struct private_words *words);
 /*
  * Appends `text` with each of the words replaced where no letter or digit precedes or follows it. The comparison is
- * exact. A word that is also part of a fixed text, such as a host named "kernel", is replaced there, too. Returns 0 or -ENOMEM.
+ * exact. A word that is also part of a fixed text, such as a host named "kernel", is replaced there, too. Returns 0 or
+ * -ENOMEM.
  */
 MUST_CHECK int private_words_replace(const struct private_words *words, struct str text, struct buffer *out);
 

@@ -17,7 +17,7 @@ struct explain_step {
     const struct location *location;
     unsigned module;
     enum outcome outcome;
-    bool not_called;               /* skipped because of its explain_mode */
+    bool not_called;                /* skipped because of its explain_mode */
     struct str path;                /* of the URI, decoded; copies */
     struct str query;
     int status;                     /* response status so far; 0: none */

@@ -50,7 +50,8 @@ struct body *body_referenced(struct arena *arena, struct str bytes, void (*relea
  * bytes through the reader of body_file_read_with, and returns -ENOTSUP without one. NULL when out of memory
  * (`released` is not called).
  */
-struct body *body_file(struct arena *arena, int fd, int64_t at, uint64_t length, void (*released)(void *resource), void *resource);
+struct body *body_file(struct arena *arena, int fd, int64_t at, uint64_t length, void (*released)(void *resource),
+                       void *resource);
 
 /* One read requested by a file body; it outlives the body and its arena. */
 struct body_read {

@@ -33,7 +33,8 @@ void cache_control_read(const struct headers *headers, enum cache_side side, str
 /* Sets all directives to absent. */
 void cache_control_clear(struct cache_control *out);
 /* Records one directive, merged with its earlier occurrences; unknown names are ignored. */
-void cache_control_add(struct cache_control *control, enum cache_side side, struct str name, struct str value, bool has_value);
+void cache_control_add(struct cache_control *control, enum cache_side side, struct str name, struct str value,
+                       bool has_value);
 /*
  * Parses a targeted field (RFC 9213) of a response: an RFC 9651 Dictionary, in which the last of several members of
  * one name counts. 0 with *out set; -ENOENT: absent or empty; -EINVAL: malformed, to be ignored.

@@ -19,6 +19,7 @@ enum coding coding_by_name(struct str name);
  * request accepts nothing (no 406). Without the field the result is identity. A malformed member counts as rejected,
  * and of two weights of one coding the lower counts.
  */
-unsigned coding_choose(const struct headers *request_headers, const enum coding *offered, unsigned count, enum coding out[CODINGS]);
+unsigned coding_choose(const struct headers *request_headers, const enum coding *offered, unsigned count,
+                       enum coding out[CODINGS]);
 
 #endif

@@ -9,7 +9,8 @@
 struct validators {
     struct str etag;                /* with quotes and W/; empty: none */
     int64_t modified;               /* seconds, or -1 */
-    int64_t dated;                  /* compared with If-Modified-Since if there is no Last-Modified (RFC 9111 4.3.2); 0: none */
+    /* Compared with If-Modified-Since if there is no Last-Modified (RFC 9111 4.3.2); 0: none. */
+    int64_t dated;
     bool ignore_modified_since;     /* If-Modified-Since is ignored (nginx's if_modified_since: off) */
 };
 

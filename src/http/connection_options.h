@@ -10,7 +10,7 @@
 
 struct connection_options {
     bool close, keep_alive, upgrade;
-    unsigned count;                 /* of `names` */
+    unsigned count;                             /* of `names` */
     struct str names[LIMIT_CONNECTION_OPTIONS]; /* further options: slices of the field values, without parameters */
 };
 

@@ -11,8 +11,8 @@
 #include "http/headers.h"
 #include "http/status.h"
 
-enum method { METHOD_GET, METHOD_HEAD, METHOD_POST, METHOD_PUT, METHOD_DELETE, METHOD_OPTIONS, METHOD_PATCH, METHOD_CONNECT,
-              METHOD_TRACE, METHOD_OTHER };
+enum method { METHOD_GET, METHOD_HEAD, METHOD_POST, METHOD_PUT, METHOD_DELETE, METHOD_OPTIONS, METHOD_PATCH,
+              METHOD_CONNECT, METHOD_TRACE, METHOD_OTHER };
 
 enum http_version { HTTP_1_0 = 10, HTTP_1_1 = 11, HTTP_2 = 20 };
 
@@ -21,15 +21,20 @@ struct request {
     enum http_version version;
     struct str method_name;
     struct str line;                /* the request line as received, for $request */
-    struct str target;              /* as received, for $request_uri (origin-form; absolute-form reduced to path and query) */
-    struct str path;                /* decoded and normalised, begins with "/" (or is "*" for OPTIONS *), cannot leave the root; for $uri */
+    /* As received, for $request_uri (origin-form; absolute-form reduced to path and query). */
+    struct str target;
+    /* Decoded and normalised, begins with "/" (or is "*" for OPTIONS *), cannot leave the root; for $uri. */
+    struct str path;
     struct str query;               /* after "?"; data NULL: none */
-    struct str host;                /* lower case, without port; from the target or Host (RFC 9112 3.2.2); empty in HTTP/1.0 without Host */
+    /* Lower case, without port; from the target or Host (RFC 9112 3.2.2); empty in HTTP/1.0 without Host. */
+    struct str host;
     uint16_t port;                  /* from Host; 0: none */
     struct headers headers;
     struct headers trailers;        /* complete once the body has ended */
-    struct body *body;              /* pulled by modules; body_empty() if there is none. Owned by the session: modules never close it */
-    struct body *tunnel;            /* extended CONNECT (RFC 8441), presented as GET with Upgrade: the client's bytes after a 101; NULL: not used */
+    /* Pulled by modules; body_empty() if there is none. Owned by the session: modules never close it. */
+    struct body *body;
+    /* Extended CONNECT (RFC 8441), presented as GET with Upgrade: the client's bytes after a 101; NULL: not used. */
+    struct body *tunnel;
     uint64_t content_length;        /* or BODY_LENGTH_UNKNOWN for chunked */
     uint64_t body_limit;            /* set by exchange_limit_body; 0: none */
     uint32_t stream_id;             /* HTTP/2; 0: HTTP/1 */
@@ -38,9 +43,12 @@ struct request {
 };
 
 struct response {
-    struct { int status; struct str text; } reason; /* from an upstream, for this status only; empty: the standard phrase */
-    int status;                     /* 0: none yet; 101: the connection gets another protocol and owner, or request.tunnel and body are used */
-    struct headers headers;         /* without framing: the session writes Content-Length, Transfer-Encoding, Connection, Date and Server */
+    /* From an upstream, for this status only; empty: the standard phrase. */
+    struct { int status; struct str text; } reason;
+    /* 0: none yet; 101: the connection gets another protocol and owner, or request.tunnel and body are used. */
+    int status;
+    /* Without framing: the session writes Content-Length, Transfer-Encoding, Connection, Date and Server. */
+    struct headers headers;
     struct headers trailers;
     struct body *body;              /* NULL: none; body->length selects Content-Length or chunked */
     struct str head;                /* the serialised head, in the arena; data NULL: not written yet, or not HTTP/1 */
@@ -49,7 +57,8 @@ struct response {
     bool close_after;               /* the connection closes after this response; in HTTP/2: GOAWAY before it */
     uint64_t body_bytes_sent;       /* counted by the session when pulled */
     uint64_t bytes_sent;            /* with head and framing */
-    struct str fault;               /* the reason for a bare 500, an aborted response or replaced control bytes; for the error log at `finished` */
+    /* The reason for a bare 500, an aborted response or replaced control bytes; for the error log at `finished`. */
+    struct str fault;
 };
 
 struct exchange;
@@ -65,12 +74,14 @@ struct exchange {
     struct arena arena;             /* contains this struct, too */
     unsigned holds;                 /* references: one of the session and one per exchange_hold */
     const struct exchange_ops *ops;
-    const struct session_settings *settings; /* the session's; routing may replace them */
+    /* The session's; routing may replace them. */
+    const struct session_settings *settings;
     struct request request;
     struct response response;
     struct transfer transfer;       /* of the response; updated by the wire */
     void *session;                  /* the protocol's session; NULL after `finished` */
-    void *owner;                    /* the server's request state (route, variables, module state), created when the head is complete */
+    /* The server's request state (route, variables, module state), created when the head is complete. */
+    void *owner;
     uint64_t started_us;            /* loop clock at its first byte */
     bool cancelled;                 /* the client has disconnected or reset the stream: processing must not resume */
 };

@@ -14,8 +14,8 @@ struct received_response {
     const struct cache_control *response_control;
     const struct headers *headers;  /* of the response */
     int status;
-    int64_t request_sent_s;                /* time the request was sent */
-    int64_t received_s;                 /* time the response head arrived */
+    int64_t request_sent_s;         /* time the request was sent */
+    int64_t received_s;             /* time the response head arrived */
 };
 
 /* True if there is exactly one Date and it is valid. */
@@ -52,8 +52,8 @@ struct freshness {
 /* Sets `never_stale`, `no_cache` and the two values of RFC 5861 from the response's Cache-Control. */
 void freshness_init(struct freshness *freshness, const struct cache_control *response_control);
 /*
- * Sets lifetime and age of a response when it is received; after freshness_init. A response that was never fresh counts as
- * no-cache unless it permits stale use (RFC 5861): RFC 9111 4.2.4 concerns responses that were fresh once.
+ * Sets lifetime and age of a response when it is received; after freshness_init. A response that was never fresh counts
+ * as no-cache unless it permits stale use (RFC 5861): RFC 9111 4.2.4 concerns responses that were fresh once.
  */
 void freshness_set_received(struct freshness *freshness, int64_t lifetime_s, int64_t age_s);
 

@@ -13,7 +13,8 @@ enum h1_chunked_state { CHUNKED_SIZE, CHUNKED_CONTENT, CHUNKED_CRLF, CHUNKED_TRA
 
 struct h1_chunked {
     enum h1_chunked_state state;
-    uint64_t left;                  /* CONTENT: bytes left in the chunk; CRLF: bytes of it received; TRAILERS: start of the current line */
+    /* CONTENT: bytes left in the chunk; CRLF: bytes of it received; TRAILERS: start of the current line. */
+    uint64_t left;
     size_t extension_bytes;         /* of all chunks */
     unsigned trailer_lines;
     unsigned max_trailers;
@@ -21,7 +22,8 @@ struct h1_chunked {
     struct arena *arena;            /* not owned: memory of the trailers */
     struct headers *trailers;       /* not owned */
     bool underscores;
-    bool line_feeds;                /* accept a bare LF as line end; set by the caller after h1_chunked_init, for responses only */
+    /* Accept a bare LF as line end; set by the caller after h1_chunked_init, for responses only. */
+    bool line_feeds;
 };
 
 /* `arena` and `trailers` outlive the decoder; at most `max_trailers` fields are accepted. */

@@ -13,7 +13,8 @@ struct h1_scan {
     uint32_t line;                  /* start of the incomplete line */
     uint32_t searched;              /* no line ends before this offset */
     uint32_t lines : 31;            /* complete lines */
-    uint32_t line_feeds : 1;              /* accept a bare LF as line end (RFC 9112 2.2); set by the caller, for responses only */
+    /* Accept a bare LF as line end (RFC 9112 2.2); set by the caller, for responses only. */
+    uint32_t line_feeds : 1;
 };
 
 /*
@@ -31,8 +32,8 @@ size_t h1_longest_line(const struct session_settings *settings);
  * the status of the rejection (400, 413, 417, 501, 505; 500 when out of memory) with the parsed part filled in.
  * *out_keepalive: the connection persists (RFC 9112 9.3).
  */
-int h1_parse_head(struct str head, const struct session_settings *settings, struct arena *arena, struct request *request,
-                  bool *out_keepalive);
+int h1_parse_head(struct str head, const struct session_settings *settings, struct arena *arena,
+                  struct request *request, bool *out_keepalive);
 
 /* Fills in request line, method and target of a rejected head as far as possible, for the log. */
 void h1_parse_rejected_head(struct str bytes, struct request *request);

@@ -49,15 +49,16 @@ struct h1_reply {
 };
 
 /* `arena` and `trailers` outlive the parser, which adds trailers once the body is complete. */
-void h1_reply_init(struct h1_reply *reply, const struct h1_reply_settings *settings, struct arena *arena, struct headers *trailers);
+void h1_reply_init(struct h1_reply *reply, const struct h1_reply_settings *settings, struct arena *arena,
+                   struct headers *trailers);
 /* Frees the state of an incomplete response. Accepts a zeroed struct. */
 void h1_reply_finish(struct h1_reply *reply);
 
 /* Consumes one item from the front of *in. Call it until REPLY_MORE or one of the last three results. */
 enum h1_reply_step h1_reply_read(struct h1_reply *reply, struct str *in, struct str *out_part);
 /*
- * The connection ended: REPLY_WHOLE if that completes the body, else REPLY_BAD. `truncated`: the end is not authenticated
- * (TLS without close_notify).
+ * The connection ended: REPLY_WHOLE if that completes the body, else REPLY_BAD. `truncated`: the end is not
+ * authenticated (TLS without close_notify).
  */
 enum h1_reply_step h1_reply_ended(struct h1_reply *reply, bool truncated);
 

@@ -26,7 +26,8 @@ MUST_CHECK int h1_check_request(struct arena *arena, const struct h1_request_hea
  * *out_fault. With 0, *out_fault is empty or names a field whose control bytes were replaced by spaces (RFC 9110
  * 5.5).
  */
-MUST_CHECK int h1_write_request(struct arena *arena, const struct h1_request_head *head, struct str *out_fault, struct str *out_head);
+MUST_CHECK int h1_write_request(struct arena *arena, const struct h1_request_head *head, struct str *out_fault,
+                                struct str *out_head);
 
 /* A request being sent: the head, the body with its framing, then trailers. */
 struct h1_request {

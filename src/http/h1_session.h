@@ -18,19 +18,19 @@ struct h1_session {
     void *owner;
     struct arena_pool *pool;
     const struct clock *clock;
-    struct h1_exchange *current;    /* owned; NULL between requests */
-    struct buffer head;             /* a partial head */
+    struct h1_exchange *current;        /* owned; NULL between requests */
+    struct buffer head;                 /* a partial head */
     struct h1_scan scan;
-    uint64_t begun_us;              /* time of the head's first byte */
-    unsigned requests;              /* begun or rejected so far */
-    int16_t error;                  /* returned by produce from now on: the connection is aborted */
-    bool keepalive : 1;             /* further requests are allowed */
-    bool retiring : 1;              /* the next response announces the close; SESSION_RETIRE */
-    bool input_closed : 1;                  /* further input is ignored */
+    uint64_t begun_us;                  /* time of the head's first byte */
+    unsigned requests;                  /* begun or rejected so far */
+    int16_t error;                      /* returned by produce from now on: the connection is aborted */
+    bool keepalive : 1;                 /* further requests are allowed */
+    bool retiring : 1;                  /* the next response announces the close; SESSION_RETIRE */
+    bool input_closed : 1;              /* further input is ignored */
     bool over : 1;
-    bool http2_preface_received : 1; /* the client uses HTTP/2: further bytes are not consumed */
-    bool wake_pending : 1;               /* produce returned -EAGAIN: a wake must follow */
-    bool input_blocked : 1;         /* consume left bytes: a wake must follow once it accepts more */
+    bool http2_preface_received : 1;    /* the client uses HTTP/2: further bytes are not consumed */
+    bool wake_pending : 1;              /* produce returned -EAGAIN: a wake must follow */
+    bool input_blocked : 1;             /* consume left bytes: a wake must follow once it accepts more */
 };
 
 enum h1_stage {

@@ -24,8 +24,8 @@ enum h1_framing h1_framing_of(const struct exchange *x);
  * response. Control bytes in a value are replaced by spaces, in Location by "%0A" (RFC 9110 5.5). 0, -ENOMEM, or
  * -EINVAL: a status or name that must not be sent. x->response.fault names the field.
  */
-MUST_CHECK int h1_write_head(struct exchange *x, const struct session_settings *settings, int64_t now, enum h1_framing framing,
-                             bool keepalive, struct str *out_head);
+MUST_CHECK int h1_write_head(struct exchange *x, const struct session_settings *settings, int64_t now,
+                             enum h1_framing framing, bool keepalive, struct str *out_head);
 /* Appends an interim response (RFC 9110 15.2) or nothing: 0, -ENOMEM, -ENOBUFS past the buffer's limit, or -EINVAL. */
 MUST_CHECK int h1_write_interim(struct buffer *into, int status, const struct headers *headers);
 /*
@@ -33,7 +33,8 @@ MUST_CHECK int h1_write_interim(struct buffer *into, int status, const struct he
  * replaced as in a head; a trailer whose name must not be sent is removed from the list. *out_fault names the last
  * such field. 0 or -ENOMEM.
  */
-MUST_CHECK int h1_write_last_chunk(struct arena *arena, struct headers *trailers, struct str *out_fault, struct str *out_bytes);
+MUST_CHECK int h1_write_last_chunk(struct arena *arena, struct headers *trailers, struct str *out_fault,
+                                   struct str *out_bytes);
 
 #define H1_CHUNK_LINE 18            /* sixteen digits and CRLF */
 /* Formats "1f4\r\n" into `into`, which has H1_CHUNK_LINE bytes. */

@@ -26,7 +26,8 @@ struct str headers_value(const struct headers *headers, struct str name);
 /* Makes room for more fields; headers_add calls it. 0 or -ENOMEM. */
 MUST_CHECK int headers_grow(struct headers *headers, struct arena *arena);
 /* Appends a field; name and value are not copied. 0 or -ENOMEM. */
-MUST_CHECK static inline int headers_add(struct headers *headers, struct arena *arena, struct str name, struct str value)
+MUST_CHECK static inline int headers_add(struct headers *headers, struct arena *arena, struct str name,
+                                         struct str value)
 {
     int error = headers->count == headers->capacity ? headers_grow(headers, arena) : 0;
 
@@ -43,8 +44,8 @@ MUST_CHECK int headers_copy(struct headers *headers, struct arena *arena, const 
  * `separator`: ", " (RFC 9110 5.3), "; " for Cookie (RFC 6265 4.2.1). A single value is not copied. 0 or -ENOMEM;
  * (*out_value).data is NULL without such a field.
  */
-MUST_CHECK int headers_join(const struct headers *headers, bool (*matches)(struct str wanted, struct str name), struct str wanted,
-                            struct str separator, struct arena *arena, struct str *out_value);
+MUST_CHECK int headers_join(const struct headers *headers, bool (*matches)(struct str wanted, struct str name),
+                            struct str wanted, struct str separator, struct arena *arena, struct str *out_value);
 /* Removes all fields with this name. */
 void headers_remove(struct headers *headers, struct str name);
 /*

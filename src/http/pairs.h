@@ -6,9 +6,15 @@
 
 #include "base/str.h"
 
-/* The value of the first parameter of this name (ignoring ASCII case, as nginx does): a slice of `query`; data NULL: none. */
+/*
+ * The value of the first parameter of this name (ignoring ASCII case, as nginx does): a slice of `query`; data NULL:
+ * none.
+ */
 struct str query_find(struct str query, struct str name);
-/* The value of the first cookie of this name: a slice of `cookies`; data NULL: none. White space around a pair is skipped. */
+/*
+ * The value of the first cookie of this name: a slice of `cookies`; data NULL: none. White space around a pair is
+ * skipped.
+ */
 struct str cookie_find(struct str cookies, struct str name);
 
 #endif

@@ -68,10 +68,12 @@ struct session_settings {
     struct str server_header;       /* value of Server; empty: none */
     struct {
         bool enabled;               /* http2: a plain connection may begin with the preface */
-        unsigned max_concurrent_streams; /* http2_max_concurrent_streams */
+        /* http2_max_concurrent_streams. */
+        unsigned max_concurrent_streams;
         uint32_t body_preread_size; /* http2_body_preread_size: initial receive window of a stream */
         uint32_t chunk_size;        /* http2_chunk_size: maximum payload of DATA */
-        uint64_t header_timeout_ms, body_timeout_ms, send_timeout_ms, min_rate; /* client_header_timeout ... of streams */
+        /* client_header_timeout ... of streams. */
+        uint64_t header_timeout_ms, body_timeout_ms, send_timeout_ms, min_rate;
         bool connect_protocol;      /* a location can switch protocols: extended CONNECT (RFC 8441) is offered */
     } http2;
 };
@@ -88,8 +90,9 @@ enum session_phase {
 };
 
 /*
- * SESSION_DEADLINE: the time of `deadline` has come. SESSION_DRAIN: the current request is the last one, and idle connections close. SESSION_RETIRE:
- * the next response announces the close (Connection: close), so that the client sends no further request.
+ * SESSION_DEADLINE: the time of `deadline` has come. SESSION_DRAIN: the current request is the last one, and idle
+ * connections close. SESSION_RETIRE: the next response announces the close (Connection: close), so that the client
+ * sends no further request.
  */
 enum session_signal { SESSION_TIMEOUT, SESSION_DEADLINE, SESSION_PEER_CLOSED, SESSION_DRAIN, SESSION_RETIRE };
 
@@ -117,13 +120,14 @@ struct protocol {
     /* The state of the session, which selects the timeout of the connection. */
     enum session_phase (*phase)(const struct session *session);
     /*
-     * An exchange in progress, the newest of several, whose head was received, and how many there are. NULL: none. May be
-     * NULL.
+     * An exchange in progress, the newest of several, whose head was received, and how many there are. NULL: none. May
+     * be NULL.
      */
     const struct exchange *(*current)(const struct session *session, unsigned *out_count);
     /*
-     * The session measures the timeouts of its streams, in place of those of the phases HEAD, BODY, BLOCKED and CLOSING: the
-     * monotonic clock in milliseconds at which SESSION_DEADLINE is due; UINT64_MAX: never. NULL: it does not.
+     * The session measures the timeouts of its streams, in place of those of the phases HEAD, BODY, BLOCKED and
+     * CLOSING: the monotonic clock in milliseconds at which SESSION_DEADLINE is due; UINT64_MAX: never. NULL: it does
+     * not.
      */
     uint64_t (*deadline)(const struct session *session);
     /*

@@ -9,11 +9,12 @@
 #define H2_COUNTED_ERRORS 15        /* the codes of RFC 9113 7 from NO_ERROR on, then all others */
 
 struct protocol_counters {
-    uint64_t h2_streams;            /* open streams, a current value; all others only grow */
+    uint64_t h2_streams;                            /* open streams, a current value; all others only grow */
     uint64_t h2_streams_opened;
     uint64_t h2_resets_sent[H2_COUNTED_ERRORS];     /* RST_STREAM by error code; REFUSED_STREAM: refused streams */
     uint64_t h2_resets_received[H2_COUNTED_ERRORS]; /* RST_STREAM of open streams */
-    uint64_t h2_connection_errors[H2_COUNTED_ERRORS]; /* GOAWAY with an error that the server sent */
+    /* GOAWAY with an error that the server sent. */
+    uint64_t h2_connection_errors[H2_COUNTED_ERRORS];
 };
 
 /* Counts one event under an error code of the wire. */

@@ -13,7 +13,8 @@ enum {
 };
 
 struct trace_context {
-    struct str trace_id;            /* TRACE_ID_DIGITS lower-case hexadecimal digits, not all zero; data NULL: no trace */
+    /* TRACE_ID_DIGITS lower-case hexadecimal digits, not all zero; data NULL: no trace. */
+    struct str trace_id;
     struct str span_id;             /* SPAN_ID_DIGITS of them: parent-id in a received traceparent */
     bool sampled;
 };

@@ -8,13 +8,14 @@
 #include "base/arena.h"
 
 struct url_target {
-    struct str target;              /* origin-form as received; absolute-form reduced to path and query (at least "/") */
+    /* Origin-form as received; absolute-form reduced to path and query (at least "/"). */
+    struct str target;
     struct str path;                /* decoded, dot segments removed, begins with "/" */
     struct str query;               /* raw; data NULL: none */
     struct str authority;           /* of absolute-form and authority-form; else empty */
     bool asterisk;                  /* OPTIONS * */
     bool bare;                      /* absolute-form without path and query */
-    bool traverses;                    /* the path had a ".." segment before normalisation */
+    bool traverses;                 /* the path had a ".." segment before normalisation */
 };
 
 /*
@@ -22,7 +23,8 @@ struct url_target {
  * dot segments (RFC 3986 5.2.4; a path above "/" is rejected), repeated slashes merged if `merge_slashes`,
  * fragments rejected. 0, or -EINVAL (400).
  */
-MUST_CHECK int url_target_parse(struct arena *arena, struct str target, bool merge_slashes, struct url_target *out_target);
+MUST_CHECK int url_target_parse(struct arena *arena, struct str target, bool merge_slashes,
+                                struct url_target *out_target);
 /* Normalises an internal path ("/a/../b" of a rewrite or error_page). */
 MUST_CHECK int url_path_normalise(struct arena *arena, struct str path, bool merge_slashes, struct str *out_path);
 /* Parses Host (RFC 9110 7.2): name in lower case, IPv6 in brackets, port. 0, or -EINVAL. */

@@ -26,10 +26,10 @@ struct import_note {
 };
 
 struct import_source {
-    struct str path;                /* nginx's main file */
-    struct str prefix;              /* start of nginx's relative paths; empty: derived from the path of the file */
+    struct str path;                    /* nginx's main file */
+    struct str prefix;                  /* start of nginx's relative paths; empty: derived from the path of the file */
     const struct nginx_files *files;
-    const struct conf_schema *schema; /* sluice's directives */
+    const struct conf_schema *schema;   /* sluice's directives */
     /* The built-in media type of an extension; data NULL: none. */
     struct str (*media_type)(struct str extension);
 };

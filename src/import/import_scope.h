@@ -11,16 +11,17 @@
 struct import {
     struct arena *arena;
     const struct import_source *source;
-    const struct rule *rules;       /* import_rules; the last row has no name */
-    struct str prefix, directory;      /* start of nginx's relative paths; `directory`: for TLS and password files */
+    const struct rule *rules;           /* import_rules; the last row has no name */
+    struct str prefix, directory;       /* start of nginx's relative paths; `directory`: for TLS and password files */
     struct nginx_directive *root;
     struct yaml_builder *root_builder;
-    struct yaml_builder *main, *http;      /* of the builder; NULL until created */
-    struct yaml_builder *addresses;        /* "ADDRESS ssl" and similar: the first server with it (import_listen.c) */
+    struct yaml_builder *main, *http;   /* of the builder; NULL until created */
+    struct yaml_builder *addresses;     /* "ADDRESS ssl" and similar: the first server with it (import_listen.c) */
     struct import_note *notes;
     bool out_of_memory;
-    unsigned conditions;            /* number of conditions that became maps, for the names of their variables */
-    bool proxies, fastcgi, lists, limits; /* features in use: proxying, FastCGI, directory listings, limits */
+    unsigned conditions;                /* number of conditions that became maps, for the names of their variables */
+    /* Features in use: proxying, FastCGI, directory listings, limits. */
+    bool proxies, fastcgi, lists, limits;
 };
 
 /* A block of nginx's file, and the map of sluice that its directives are carried over to. */
@@ -33,8 +34,8 @@ struct scope {
 };
 
 struct rule;
-typedef void import_translation(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
-                                const struct rule *rule);
+typedef void import_translation(struct import *import, const struct scope *scope,
+                                const struct nginx_directive *directive, const struct rule *rule);
 
 /* The translation of one nginx directive. */
 struct rule {
@@ -90,7 +91,10 @@ struct yaml_builder *import_put_item(struct import *import, struct yaml_builder 
  * `map`, which then responds with 503. True: added.
  */
 bool add_loss_placeholder(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive);
-/* A lost `listen`: adds a placeholder to an http server without another one, which would listen on every address. True: added. */
+/*
+ * A lost `listen`: adds a placeholder to an http server without another one, which would listen on every address. True:
+ * added.
+ */
 bool add_listen_placeholder(struct import *import, struct yaml_builder *map, const struct nginx_directive *listen);
 
 /* import_words.c: texts are in the arena; when out of memory they are empty, and import->out_of_memory is set. */

@@ -32,6 +32,7 @@ bool has_access_rules(const struct scope *scope);
  * The words of an `if` without its parentheses, at least one: "$a", "=", "b" of "($a", "=", "b)". False: not a
  * condition that sluice supports.
  */
-bool condition_words(struct import *import, const struct nginx_directive *directive, struct str **out_words, size_t *out_count);
+bool condition_words(struct import *import, const struct nginx_directive *directive, struct str **out_words,
+                     size_t *out_count);
 
 #endif

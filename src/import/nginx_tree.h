@@ -20,7 +20,8 @@ struct nginx_directive {
     struct str comment_beside;      /* comment on its line */
     bool block;                     /* has {}, possibly empty */
     struct str comments_below;      /* block: comments after its last directive */
-    struct nginx_directive *first, *last; /* block: its directives */
+    /* Block: its directives. */
+    struct nginx_directive *first, *last;
     struct nginx_directive *next;
     bool unreachable;               /* set by the translation: unreachable */
     bool sets;                      /* set by the translation: an `if` that becomes maps and `set` (import_set.c) */

@@ -12,18 +12,18 @@ enum yaml_builder_kind { YAML_BUILDER_TEXT, YAML_BUILDER_LIST, YAML_BUILDER_MAP 
 
 struct yaml_builder {
     enum yaml_builder_kind kind;
-    struct str key;                 /* of a map's child; data NULL in a list */
-    struct str text;                /* YAML_BUILDER_TEXT */
-    struct str comments_above;      /* comments above, one per line, with '#' */
-    struct str comment_beside;      /* comment on the same line */
-    struct str comments_below;      /* comments after the last child */
+    struct str key;                         /* of a map's child; data NULL in a list */
+    struct str text;                        /* YAML_BUILDER_TEXT */
+    struct str comments_above;              /* comments above, one per line, with '#' */
+    struct str comment_beside;              /* comment on the same line */
+    struct str comments_below;              /* comments after the last child */
     struct yaml_builder *first, *last, *parent, *next;
     struct yaml_builder **chains, *chained; /* private to yaml_builder.c: hash chains over many children */
-    size_t count, chain_count;      /* number of children, and of chains */
-    const struct nginx_directive *origin; /* NULL: added by the import */
-    unsigned scope;                 /* a map: its enum conf_scope; 0: none */
-    bool omitted;                   /* printed as a comment */
-    unsigned line, last_line;       /* lines of the latest output, contents included */
+    size_t count, chain_count;              /* number of children, and of chains */
+    const struct nginx_directive *origin;   /* NULL: added by the import */
+    unsigned scope;                         /* a map: its enum conf_scope; 0: none */
+    bool omitted;                           /* printed as a comment */
+    unsigned line, last_line;               /* lines of the latest output, contents included */
 };
 
 /* Creates the root, an empty map. NULL: out of memory. */
@@ -34,10 +34,11 @@ struct yaml_builder *yaml_builder_find(const struct yaml_builder *map, struct st
  * Appends a child to a map (with `key`) or to a list (data NULL); its comments are those of `origin`, which may be
  * NULL.
  */
-struct yaml_builder *yaml_builder_add(struct arena *arena, struct yaml_builder *parent, enum yaml_builder_kind kind, struct str key,
-                                      const struct nginx_directive *origin);
+struct yaml_builder *yaml_builder_add(struct arena *arena, struct yaml_builder *parent, enum yaml_builder_kind kind,
+                                      struct str key, const struct nginx_directive *origin);
 /* The child of that name and kind, created if missing; NULL if it has another kind. */
-struct yaml_builder *yaml_builder_open(struct arena *arena, struct yaml_builder *map, enum yaml_builder_kind kind, struct str key);
+struct yaml_builder *yaml_builder_open(struct arena *arena, struct yaml_builder *map, enum yaml_builder_kind kind,
+                                       struct str key);
 /* Moves the last child to the front. */
 void yaml_builder_move_first(struct yaml_builder *parent);
 

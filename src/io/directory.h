@@ -14,7 +14,7 @@ struct directory_entry {
 };
 
 struct directory {
-    struct directory_entry *items;      /* unordered */
+    struct directory_entry *items;  /* unordered */
     size_t count;
     bool truncated;                 /* the directory has more entries than `items` */
     char *names;                    /* memory of the items' names */

@@ -36,7 +36,8 @@ struct file_entry {                 /* immutable while referenced: a changed fil
     struct list link;               /* least recently used last */
     struct str key;                 /* root, NUL, path, NUL, policy */
     unsigned references;            /* without the cache's own reference */
-    int error;                      /* 0, or -ENOENT, -EACCES, -ELOOP (link rejected), -EXDEV (outside the root), -ENOTDIR, ... */
+    /* 0, or -ENOENT, -EACCES, -ELOOP (link rejected), -EXDEV (outside the root), -ENOTDIR, ... */
+    int error;
     int fd;                         /* -1 for directories and errors; O_RDONLY; never polled, closed by the entry */
     struct stat stat;
     struct str content;             /* the contents of a small file, else data NULL */
@@ -73,7 +74,8 @@ void file_cache_destroy(struct file_cache *cache);
 
 /* One lookup, embedded in its owner, which sets `found`. */
 struct file_lookup {
-    void (*found)(struct file_lookup *lookup, struct file_entry *entry); /* entry referenced for the caller; NULL: cancelled or out of memory */
+    /* Entry referenced for the caller; NULL: cancelled or out of memory. */
+    void (*found)(struct file_lookup *lookup, struct file_entry *entry);
     struct list waiting;            /* lookups of the same path share one open */
     bool cancelled;
 };
@@ -84,8 +86,8 @@ struct file_lookup {
  * `lookup->found` is called once, later, never inside this call. NULL with *out_pending false: out of memory. Only
  * regular files and directories are returned: others give -EACCES. With the cache off, every call opens the file.
  */
-struct file_entry *file_cache_get(struct file_cache *cache, struct file_lookup *lookup, struct str root, struct str path,
-                                  enum symlinks symlinks, bool *out_pending);
+struct file_entry *file_cache_get(struct file_cache *cache, struct file_lookup *lookup, struct str root,
+                                  struct str path, enum symlinks symlinks, bool *out_pending);
 /* Cancels a pending lookup: `found` is still called once, later, with NULL. */
 void file_lookup_cancel(struct file_lookup *lookup);
 

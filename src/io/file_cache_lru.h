@@ -22,7 +22,8 @@ struct file_cache_lru {
 };
 
 /* `loop` outlives the entries; `limits` is copied. */
-void file_cache_lru_init(struct file_cache_lru *cached, const struct loop *loop, const struct file_cache_limits *limits);
+void file_cache_lru_init(struct file_cache_lru *cached, const struct loop *loop,
+                         const struct file_cache_limits *limits);
 /* Entries still referenced are freed by their last unref. */
 void file_cache_lru_finish(struct file_cache_lru *cached);
 

@@ -38,21 +38,22 @@ MUST_CHECK int listener_open(const struct listen_address *address, int backlog);
 struct listener {
     struct loop *loop;
     struct log *log;
-    struct log_limit *accept_failures; /* not owned; shared by the listeners of a worker */
-    int fd;                         /* not owned */
+    struct log_limit *accept_failures;  /* not owned; shared by the listeners of a worker */
+    int fd;                             /* not owned */
     int spare_fd;
     struct op accept;
     struct op pause;
     struct sockaddr_storage peer;
     void (*accepted)(void *owner, struct listener *listener, int fd, const struct sockaddr_storage *peer);
-    void (*stopped)(void *owner, struct listener *listener); /* after listener_stop, when no op is in flight */
-    bool (*exhausted)(void *owner); /* out of descriptors: returns true if some will be free soon; may be NULL */
+    /* After listener_stop, when no op is in flight. */
+    void (*stopped)(void *owner, struct listener *listener);
+    bool (*exhausted)(void *owner);     /* out of descriptors: returns true if some will be free soon; may be NULL */
     void *owner;
-    bool paused;                    /* by listener_pause */
-    bool draining;                  /* by listener_drain */
-    bool accept_submitted;                /* submitted while draining: -ECANCELED means that the queue is empty */
+    bool paused;                        /* by listener_pause */
+    bool draining;                      /* by listener_drain */
+    bool accept_submitted;              /* submitted while draining: -ECANCELED means that the queue is empty */
     bool stopping;
-    bool accept_paused;                   /* out of descriptors or memory */
+    bool accept_paused;                 /* out of descriptors or memory */
 };
 
 /* Starts accepting; the caller has set the fields loop, log, accept_failures, fd, accepted, stopped and owner. */

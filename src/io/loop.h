@@ -12,8 +12,8 @@
  *    not submitting the next one is backpressure.
  * 6. To close: cancel, count the completions, free in the last one.
  * 7. Large sends, receives and files share one budget per loop iteration (LIMIT_ITERATION_BYTES of sends, or
- *    LIMIT_ITERATION_FILE_BYTES of receives or from the page cache, or LIMIT_ITERATION_FETCHED_BYTES read from disk) and its
- *    time (LIMIT_ITERATION_US); further ops wait in the tail in FIFO order. Small sends do not wait.
+ *    LIMIT_ITERATION_FILE_BYTES of receives or from the page cache, or LIMIT_ITERATION_FETCHED_BYTES read from disk)
+ *    and its time (LIMIT_ITERATION_US); further ops wait in the tail in FIFO order. Small sends do not wait.
  *
  * A ring must not be shared by fork: loop_open is called in the process that uses the loop.
  */
@@ -37,16 +37,23 @@ typedef void op_done(struct op *op, int result);
 
 enum __attribute__((packed)) op_verb {
     OP_NONE,
-    OP_ACCEPT,   /* a new non-blocking, close-on-exec socket; `address` filled in */
-    OP_CONNECT,  /* 0 when connected */
-    OP_RECV,     /* bytes in op->received */
-    OP_SEND,     /* sends all parts before `done`: the sum, or -errno with the bytes sent before it in op->progress */
-    OP_SENDFILE, /* the whole span: bytes in op->file.progress (result: at most INT_MAX), fewer only at an early end of the file; or -errno */
-    OP_SPLICE,   /* as splice(2): bytes moved, 0 at the end of the source; waits for the descriptor that is not ready */
-    OP_POLL,     /* the events */
-    OP_TIMER,    /* 0 on expiry */
-    OP_READ,     /* pread: bytes, short only at the end of the file */
-    OP_OFFLOAD,  /* the result of `work` on a helper thread; -EBUSY if LIMIT_HELPER_QUEUE ops are queued */
+    OP_ACCEPT,                      /* a new non-blocking, close-on-exec socket; `address` filled in */
+    OP_CONNECT,                     /* 0 when connected */
+    OP_RECV,                        /* bytes in op->received */
+    /* Sends all parts before `done`: the sum, or -errno with the bytes sent before it in op->progress. */
+    OP_SEND,
+    /*
+     * The whole span: bytes in op->file.progress (result: at most INT_MAX), fewer only at an early end of the file; or
+     * -errno.
+     */
+    OP_SENDFILE,
+    /* As splice(2): bytes moved, 0 at the end of the source; waits for the descriptor that is not ready. */
+    OP_SPLICE,
+    OP_POLL,                        /* the events */
+    OP_TIMER,                       /* 0 on expiry */
+    OP_READ,                        /* pread: bytes, short only at the end of the file */
+    /* The result of `work` on a helper thread; -EBUSY if LIMIT_HELPER_QUEUE ops are queued. */
+    OP_OFFLOAD,
 };
 
 enum __attribute__((packed)) op_state {
@@ -70,40 +77,47 @@ struct op {
     union {
         struct {
             struct str received;    /* OP_RECV */
-            bool large;             /* OP_RECV: waits for its part of the iteration, then receives LIMIT_RECEIVE_LARGE at most */
+            /* OP_RECV: waits for its part of the iteration, then receives LIMIT_RECEIVE_LARGE at most. */
+            bool large;
         };
         struct {
-            const struct iovec *parts; /* constant until `done`, with their bytes */
+            /* Constant until `done`, with their bytes. */
+            const struct iovec *parts;
             int count;
             int flags;              /* MSG_MORE or 0 */
-            bool pages;             /* most bytes are mapped pages of files: they use the budget like those of OP_SENDFILE */
+            /* Most bytes are mapped pages of files: they use the budget like those of OP_SENDFILE. */
+            bool pages;
             size_t progress;
         } send;
         struct {
             int fd;
-            bool small_send_buffer; /* OP_SENDFILE: a kTLS socket whose send buffer holds few segments: one record per call */
+            /* OP_SENDFILE: a kTLS socket whose send buffer holds few segments: one record per call. */
+            bool small_send_buffer;
             uint8_t fetches;        /* OP_SENDFILE, used by the loop: helper reads since the last sent byte */
             int64_t at;
             uint64_t length;
             uint64_t progress;      /* readable while the op waits: a timer can check progress */
             union {
                 char *into;         /* OP_READ: the caller's memory */
-                uint64_t cached_until; /* OP_SENDFILE, used by the loop: file bytes before this offset are in the page cache */
+                /* OP_SENDFILE, used by the loop: file bytes before this offset are in the page cache. */
+                uint64_t cached_until;
             };
         } file;
         struct {
             int to;
-            bool small_send_buffer;            /* `to` is a kTLS socket whose send buffer holds few segments, as for OP_SENDFILE */
+            bool small_send_buffer; /* `to` is a kTLS socket whose send buffer holds few segments, as for OP_SENDFILE */
             size_t length;
         } splice;
         struct {
-            struct sockaddr_storage *address; /* OP_ACCEPT: filled in, may be NULL; OP_CONNECT: the destination; owned by the owner of the op */
+            /* OP_ACCEPT: filled in, may be NULL; OP_CONNECT: the destination; owned by the owner of the op. */
+            struct sockaddr_storage *address;
             socklen_t length;
         } peer;
         unsigned poll_events;
         uint64_t deadline_ms;       /* OP_TIMER: on loop->clock.monotonic_ms */
         struct {
-            int (*work)(void *argument); /* runs on a helper thread; must not touch the loop */
+            /* Runs on a helper thread; must not touch the loop. */
+            int (*work)(void *argument);
             void *argument;
         } offload;
     };
@@ -114,14 +128,17 @@ struct op {
 };
 
 struct loop_backend {
-    const char *name;                                  /* "io_uring", "epoll", "scripted" */
-    int (*open)(struct loop *loop);                    /* 0 or -errno */
+    const char *name;                               /* "io_uring", "epoll", "scripted" */
+    int (*open)(struct loop *loop);                 /* 0 or -errno */
     void (*submit)(struct loop *loop, struct op *op);
     void (*cancel)(struct loop *loop, struct op *op);
-    int (*wait)(struct loop *loop, uint64_t until_ms); /* sets the clock, moves finished ops to loop->finished */
-    void (*start)(struct loop *loop);                  /* starts submitted ops now instead of at the next wait; NULL: they always start at once */
-    void (*deliver)(struct loop *loop, struct op *op); /* makes the call of a READY op: it finishes, or waits again */
-    void (*remove_fd)(struct loop *loop, int fd);      /* called before the descriptor is closed */
+    /* Sets the clock, moves finished ops to loop->finished. */
+    int (*wait)(struct loop *loop, uint64_t until_ms);
+    /* Starts submitted ops now instead of at the next wait; NULL: they always start at once. */
+    void (*start)(struct loop *loop);
+    /* Makes the call of a READY op: it finishes, or waits again. */
+    void (*deliver)(struct loop *loop, struct op *op);
+    void (*remove_fd)(struct loop *loop, int fd);   /* called before the descriptor is closed */
     void (*close)(struct loop *loop);
 };
 
@@ -134,16 +151,16 @@ struct helpers;
 struct loop {
     const struct loop_backend *backend;
     void *backend_state;
-    struct clock clock;                                /* set once per iteration */
-    struct log *log;                                   /* not owned */
-    struct list finished;                              /* ops whose `done` has not run yet */
-    struct list retries;                               /* ops to be submitted again in the next iteration */
-    struct list tail;                                  /* large ops that wait for an iteration with bytes left */
-    uint64_t iteration_bytes_left;                     /* bytes that large ops may still move; 0 during `wait` */
-    uint64_t iteration_end_us;                         /* clock_monotonic_us() at which iteration_bytes_left becomes 0 */
+    struct clock clock;             /* set once per iteration */
+    struct log *log;                /* not owned */
+    struct list finished;           /* ops whose `done` has not run yet */
+    struct list retries;            /* ops to be submitted again in the next iteration */
+    struct list tail;               /* large ops that wait for an iteration with bytes left */
+    uint64_t iteration_bytes_left;  /* bytes that large ops may still move; 0 during `wait` */
+    uint64_t iteration_end_us;      /* clock_monotonic_us() at which iteration_bytes_left becomes 0 */
     struct loop_timers *timers;
-    struct helpers *helpers;                           /* started on first use */
-    unsigned in_flight;                                /* submitted and not finished */
+    struct helpers *helpers;        /* started on first use */
+    unsigned in_flight;             /* submitted and not finished */
 };
 
 /*
@@ -200,7 +217,8 @@ void loop_recv_large(struct loop *loop, struct op *op, int fd);
 void loop_send(struct loop *loop, struct op *op, int fd, const struct iovec *parts, int count, int flags);
 /* As loop_send; most of the bytes are mapped pages of cached files, which the kernel reads. */
 void loop_send_pages(struct loop *loop, struct op *op, int fd, const struct iovec *parts, int count, int flags);
-void loop_sendfile(struct loop *loop, struct op *op, int to, int file, int64_t at, uint64_t length, bool small_send_buffer);
+void loop_sendfile(struct loop *loop, struct op *op, int to, int file, int64_t at, uint64_t length,
+                   bool small_send_buffer);
 void loop_splice(struct loop *loop, struct op *op, int from, int to, size_t length, bool small_send_buffer);
 void loop_poll(struct loop *loop, struct op *op, int fd, unsigned events);
 void loop_timer(struct loop *loop, struct op *op, uint64_t deadline_ms);
@@ -221,8 +239,8 @@ MUST_CHECK ssize_t loop_read_cached(int file, int64_t at, const struct iovec *pa
 
 /*
  * True if the page cache has these bytes of a file, as far as this can be determined without a read: the first and the
- * last page are probed, and with cachestat(2) (Linux 6.5) all pages. True on file systems without RWF_NOWAIT. False past
- * the end of the file.
+ * last page are probed, and with cachestat(2) (Linux 6.5) all pages. True on file systems without RWF_NOWAIT. False
+ * past the end of the file.
  */
 MUST_CHECK bool loop_is_cached(int file, int64_t at, uint64_t length);
 

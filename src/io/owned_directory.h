@@ -9,8 +9,8 @@
 #include <sys/types.h>
 
 /*
- * Creates `path`, relative to the directory `at` (AT_FDCWD: the current one), with this mode, regardless of the umask; `user` and
- * `group` become its owner, unless they are -1. An existing directory keeps both. Returns 0 or -errno.
+ * Creates `path`, relative to the directory `at` (AT_FDCWD: the current one), with this mode, regardless of the umask;
+ * `user` and `group` become its owner, unless they are -1. An existing directory keeps both. Returns 0 or -errno.
  *
  * The owner of the parent may replace the new directory at any time, for example by a link: mode and owner of something
  * else are never changed. The result is then -ENOTDIR, -ENOENT or -EPERM.

@@ -25,10 +25,10 @@ struct resolver_address {
 };
 
 struct resolver_answer {
-    const struct resolver_address *addresses; /* empty on an error */
+    const struct resolver_address *addresses;   /* empty on an error */
     size_t count;
-    uint64_t valid_ms;              /* time to live, within LIMIT_RESOLVE_MIN_MS and LIMIT_RESOLVE_MAX_MS */
-    const char *reason;             /* error text for the log; NULL without an error */
+    uint64_t valid_ms;                          /* time to live, within LIMIT_RESOLVE_MIN_MS and LIMIT_RESOLVE_MAX_MS */
+    const char *reason;                         /* error text for the log; NULL without an error */
 };
 
 /* Called once per query, from the loop. The answer is valid during the call. */
@@ -46,8 +46,8 @@ void resolver_destroy(struct resolver *resolver);
  * ("http" is _http._tcp, a name with a dot is used unchanged) and uses their ports. At most LIMIT_UPSTREAM_ADDRESSES
  * results. NULL when out of memory.
  */
-struct resolver_query *resolver_query_start(struct resolver *resolver, struct str host, uint16_t port, struct str service,
-                                            resolver_done *done, void *owner);
+struct resolver_query *resolver_query_start(struct resolver *resolver, struct str host, uint16_t port,
+                                            struct str service, resolver_done *done, void *owner);
 /* Drops a query that was not answered yet: `done` does not run. Accepts NULL. */
 void resolver_query_cancel(struct resolver_query *query);
 

@@ -1,6 +1,6 @@
 /*
- * The state of the resolver, shared by resolver.c (events and answers), resolver_channel.c (c-ares) and resolver_query.c (the
- * lookups of a query).
+ * The state of the resolver, shared by resolver.c (events and answers), resolver_channel.c (c-ares) and
+ * resolver_query.c (the lookups of a query).
  */
 #ifndef IO_RESOLVER_PRIVATE_H
 #define IO_RESOLVER_PRIVATE_H
@@ -29,13 +29,13 @@ struct resolver_query {
     resolver_done *done;
     void *owner;
     uint64_t deadline_ms;
-    uint16_t port, priority, weight; /* of the requested name */
-    unsigned steps;                 /* pending c-ares lookups */
-    bool in_query;                  /* c-ares has not returned yet: an answer is from the hosts file */
+    uint16_t port, priority, weight;    /* of the requested name */
+    unsigned steps;                     /* pending c-ares lookups */
+    bool in_query;                      /* c-ares has not returned yet: an answer is from the hosts file */
     bool cancelled;
-    bool late;                      /* a timeout was already reported to the owner */
-    int error;                      /* the last c-ares error */
-    uint64_t ttl_s;                 /* the smallest of all records; UINT64_MAX: none */
+    bool late;                          /* a timeout was already reported to the owner */
+    int error;                          /* the last c-ares error */
+    uint64_t ttl_s;                     /* the smallest of all records; UINT64_MAX: none */
     size_t count;
     struct resolver_address addresses[LIMIT_UPSTREAM_ADDRESSES];
 };

@@ -33,9 +33,11 @@ struct limits {
  * For rows: called for each option of a line ("name=value", or a single word: data of `value` is NULL) or of a map.
  * `word` is a scalar with the value as text, for the readers of values. Returns 0, or -errno after reporting.
  */
-typedef int limit_option(struct conf_reader *reader, const struct conf_node *word, struct str name, struct str value, void *into);
+typedef int limit_option(struct conf_reader *reader, const struct conf_node *word, struct str name, struct str value,
+                         void *into);
 /* Calls `option` for each option of the node. Returns 0 or the first error. */
-MUST_CHECK int limit_options_read(struct conf_reader *reader, const struct conf_node *node, limit_option *option, void *into);
+MUST_CHECK int limit_options_read(struct conf_reader *reader, const struct conf_node *node, limit_option *option,
+                                  void *into);
 
 /* Rows of limit_req_zone and limit_conn_zone: a struct limit_conf *, also recorded in reader->limits. */
 directive_row limit_requests_read, limit_connections_read;

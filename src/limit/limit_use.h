@@ -19,7 +19,8 @@ struct limit_use {
  * For conf_check: finds the zones of the rows, which are `row_size` bytes each; a zone may be defined after its use.
  * 0, or -EINVAL (reported): unknown, or named twice.
  */
-MUST_CHECK int limit_uses_find(struct conf_reader *reader, enum limit_kind kind, const struct conf_rows *rows, size_t row_size);
+MUST_CHECK int limit_uses_find(struct conf_reader *reader, enum limit_kind kind, const struct conf_rows *rows,
+                               size_t row_size);
 
 /* Records for the control socket that the limit delayed or rejected a request of `key`. */
 void limit_use_record(const struct limit_use *use, struct str key, enum limit_action action, int64_t now_s);

@@ -3,9 +3,9 @@
  * bucket (limit_req), or the number of open requests or connections of each worker (limit_conn). A zone is of one
  * kind. Keys are identified by their hash.
  *
- * One lock protects everything. If a process dies while it holds the lock, the next holder rebuilds the chains from the entries.
- * A zone that a compromised process has overwritten is emptied as soon as a call finds numbers that cannot be right.
- * Times are of the monotonic clock, which all processes share.
+ * One lock protects everything. If a process dies while it holds the lock, the next holder rebuilds the chains from the
+ * entries. A zone that a compromised process has overwritten is emptied as soon as a call finds numbers that cannot be
+ * right. Times are of the monotonic clock, which all processes share.
  */
 #ifndef LIMIT_LIMIT_ZONE_H
 #define LIMIT_LIMIT_ZONE_H
@@ -34,7 +34,8 @@ void limit_zone_destroy(struct limit_zone *zone);
  * in drops, including LIMIT_DROPS of this request; the level of a new key is 0 after its first request.
  * False: the level would exceed `max`, and nothing was added. A full zone evicts the least recently used key.
  */
-bool limit_zone_fill(struct limit_zone *zone, uint64_t key, uint64_t rate, uint64_t max, uint64_t now_ms, uint64_t *out_level);
+bool limit_zone_fill(struct limit_zone *zone, uint64_t key, uint64_t rate, uint64_t max, uint64_t now_ms,
+                     uint64_t *out_level);
 /* Removes a request that limit_zone_fill added, because another limit rejects it. */
 void limit_zone_undo(struct limit_zone *zone, uint64_t key);
 

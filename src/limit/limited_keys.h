@@ -1,6 +1,6 @@
 /*
- * The keys that a limit delayed or rejected last, with counts: a small table in the shared memory of a zone. The lock of
- * the zone protects it.
+ * The keys that a limit delayed or rejected last, with counts: a small table in the shared memory of a zone. The lock
+ * of the zone protects it.
  */
 #ifndef LIMIT_LIMITED_KEYS_H
 #define LIMIT_LIMITED_KEYS_H
@@ -27,10 +27,11 @@ struct limited_keys {
 };
 
 /* Counts one request of the key. If the table is full, the key that was limited first of them is removed. */
-void limited_keys_add(struct limited_keys *keys, struct str key, uint64_t hash, enum limit_action action, int64_t now_s);
+void limited_keys_add(struct limited_keys *keys, struct str key, uint64_t hash, enum limit_action action,
+                      int64_t now_s);
 /*
- * Copies the rows in use to `out` (LIMIT_LIMITED_KEYS), the last limited key first. Returns their number. Every `length`
- * is valid, also if a worker has overwritten the table.
+ * Copies the rows in use to `out` (LIMIT_LIMITED_KEYS), the last limited key first. Returns their number. Every
+ * `length` is valid, also if a worker has overwritten the table.
  */
 size_t limited_keys_copy(const struct limited_keys *keys, struct limited_key *out);
 

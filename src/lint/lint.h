@@ -31,9 +31,9 @@ struct lint {
 /* The subject of a rule; members that do not apply are NULL. */
 struct lint_place {
     const struct virtual_server *server;
-    const struct location *location; /* a location, or the scope of the server itself */
-    const struct location *outer;   /* the enclosing location; NULL for a server's own scope */
-    bool is_overlay;                /* overlaid by a condition of `when` */
+    const struct location *location;    /* a location, or the scope of the server itself */
+    const struct location *outer;       /* the enclosing location; NULL for a server's own scope */
+    bool is_overlay;                    /* overlaid by a condition of `when` */
 };
 
 /* The unit of a rule: the whole configuration, each http server, or each of its locations. */
@@ -47,8 +47,8 @@ struct lint_rule {
 };
 
 /* Tables, each ended by a row without a name; NULL after the last. */
-extern const struct lint_rule lint_rules_access[], lint_rules_files[], lint_rules_headers[], lint_rules_main[], lint_rules_proxy[],
-    lint_rules_route[], lint_rules_tls[];
+extern const struct lint_rule lint_rules_access[], lint_rules_files[], lint_rules_headers[], lint_rules_main[],
+    lint_rules_proxy[], lint_rules_route[], lint_rules_tls[];
 extern const struct lint_rule *const lint_tables[];
 
 /* Adds a finding, once per position and rule. */

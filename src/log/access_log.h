@@ -28,11 +28,11 @@ struct access_log_target {
 
 /* One `access_log` line of the configuration. */
 struct access_log_row {
-    struct str path;                /* empty: off */
-    const struct syslog *syslog;    /* as in the target */
+    struct str path;                    /* empty: off */
+    const struct syslog *syslog;        /* as in the target */
     struct str format_name;
-    struct log_selection *selection; /* log/log_selection.h; NULL: every request */
-    uint64_t flush_ms;              /* longest delay before a line is written to a regular file */
+    struct log_selection *selection;    /* log/log_selection.h; NULL: every request */
+    uint64_t flush_ms;                  /* longest delay before a line is written to a regular file */
     struct conf_mark mark;
     struct access_log_target *target;   /* both set when the whole configuration is loaded; NULL: off */
     const struct log_format *format;
@@ -56,9 +56,11 @@ void access_log_lines(struct access_log *log, const struct conf_rows *rows, cons
 /* Lines that are written after most of the memory of their subject is freed. */
 struct access_log_pending;
 /* Evaluates the variables of the rows' formats whose values are final. Returns 0 or -ENOMEM. */
-MUST_CHECK int access_log_evaluate(const struct conf_rows *rows, const void *subject, struct arena *arena, struct access_log_pending **out_pending);
+MUST_CHECK int access_log_evaluate(const struct conf_rows *rows, const void *subject, struct arena *arena,
+                                   struct access_log_pending **out_pending);
 /* Completes and writes the lines; `subject` has the values of the other variables. `log` NULL: does nothing. */
-void access_log_write_pending(struct access_log *log, const struct access_log_pending *rest, const void *subject, struct arena *arena);
+void access_log_write_pending(struct access_log *log, const struct access_log_pending *rest, const void *subject,
+                              struct arena *arena);
 /* Accepts NULL. */
 void access_log_pending_free(struct access_log_pending *rest);
 /* Writes the batches that are due, without blocking; called at the end of each loop iteration. */

@@ -35,7 +35,8 @@ MUST_CHECK int error_log_open(struct error_log *error_log, struct str path, enum
 /* Switches to another descriptor (USR1), which becomes owned; the old one is closed. */
 void error_log_replace(struct error_log *error_log, int fd);
 /* As error_log_replace, and sets the format and the receiver, which is copied; `syslog` NULL: a file. */
-void error_log_set_destination(struct error_log *error_log, int fd, const struct syslog *syslog, enum error_log_format format);
+void error_log_set_destination(struct error_log *error_log, int fd, const struct syslog *syslog,
+                               enum error_log_format format);
 /* Closes the descriptor. Accepts a zeroed or finished log. */
 void error_log_finish(struct error_log *error_log);
 

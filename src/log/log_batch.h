@@ -27,16 +27,23 @@ struct log_batch {
 };
 
 /* Initialises a zeroed batch with the descriptor of its target. `loop`, `all_dropped` and `target` outlive it. */
-void log_batch_init(struct log_batch *batch, struct loop *loop, uint64_t *all_dropped, const struct access_log_target *target);
+void log_batch_init(struct log_batch *batch, struct loop *loop, uint64_t *all_dropped,
+                    const struct access_log_target *target);
 /* Counts lines that are lost. */
 void log_batch_count_dropped(struct log_batch *batch, uint64_t lines);
 /* Reports dropped lines in the error log, if there are any, and counts from 0 again. Returns true if there were any. */
 bool log_batch_report_dropped(struct log_batch *batch, struct log *error_log);
-/* Writes the lines if they are due: to a regular file on a helper thread, to others as much as possible without waiting. */
+/*
+ * Writes the lines if they are due: to a regular file on a helper thread, to others as much as possible without
+ * waiting.
+ */
 void log_batch_flush(struct log_batch *batch);
 /* Writes to `fd` (owned) from now on; lines for a regular file that were added before are written to the old one. */
 void log_batch_replace(struct log_batch *batch, int fd);
-/* Writes the rest without waiting, counts as dropped what remains, and frees. batch->op is idle; the descriptors stay open. */
+/*
+ * Writes the rest without waiting, counts as dropped what remains, and frees. batch->op is idle; the descriptors stay
+ * open.
+ */
 void log_batch_finish(struct log_batch *batch);
 
 #endif

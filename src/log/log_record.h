@@ -16,7 +16,10 @@ void log_time_print(const struct clock *clock, char out[LOG_TIME_SIZE]);
  * record has, each truncated to LIMIT_LOG_FIELD. Invalid UTF-8 becomes U+FFFD. 0, -ENOMEM or -ENOBUFS.
  */
 MUST_CHECK int log_record_json(const struct log_record *record, struct buffer *out);
-/* Appends the connection and the fields of the record as fields of the journal, SLUICE_CLIENT and so on. Results as above. */
+/*
+ * Appends the connection and the fields of the record as fields of the journal, SLUICE_CLIENT and so on. Results as
+ * above.
+ */
 MUST_CHECK int log_record_journal(const struct log_record *record, struct buffer *out);
 
 #endif

@@ -50,8 +50,8 @@ MUST_CHECK int syslog_send(int fd, struct str datagram);
 /* Writes the part before the text into `out`, SYSLOG_HEADER_SIZE bytes, and returns it. */
 struct str syslog_header(const struct syslog *syslog, enum log_level level, const struct clock *clock, char *out);
 /*
- * Completes a datagram after its text, which began at `text_at`: the journal's has the length of the text before it, and
- * a newline after it. 0, -ENOMEM or -ENOBUFS.
+ * Completes a datagram after its text, which began at `text_at`: the journal's has the length of the text before it,
+ * and a newline after it. 0, -ENOMEM or -ENOBUFS.
  */
 MUST_CHECK int syslog_finish(const struct syslog *syslog, struct buffer *datagram, size_t text_at);
 

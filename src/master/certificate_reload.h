@@ -11,9 +11,11 @@
  * Applies the files to server `number` of the configuration at each of its addresses. Returns 0, or -EINVAL after
  * one log line that names the fault and the file: then nothing has changed.
  */
-MUST_CHECK int certificate_reload_apply(const struct configuration *configuration, size_t number, const struct tls_files *files, struct log *log);
+MUST_CHECK int certificate_reload_apply(const struct configuration *configuration, size_t number,
+                                        const struct tls_files *files, struct log *log);
 /* Reads the files named in the server's settings. Returns 0, or -EINVAL after one log line. */
-MUST_CHECK int certificate_reload_read(const struct virtual_server *server, struct tls_files *out_files, struct log *log);
+MUST_CHECK int certificate_reload_read(const struct virtual_server *server, struct tls_files *out_files,
+                                       struct log *log);
 
 /* Returns a descriptor of sealed memory that holds the files, or -errno. */
 MUST_CHECK int certificate_reload_pack(const struct tls_files *files);

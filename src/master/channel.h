@@ -14,18 +14,26 @@ enum channel_kind {
     CHANNEL_FAILED,                 /* worker: cannot start, and a restart would not help; the cause is in the log */
     CHANNEL_STOP,                   /* master: stop at once */
     CHANNEL_QUIT,                   /* master: accept nothing new, complete open requests, then exit */
-    CHANNEL_RETIRE,                 /* master: as QUIT, but kept-alive connections may send one more request: the next generation accepts */
+    /* master: as QUIT, but kept-alive connections may send one more request: the next generation accepts. */
+    CHANNEL_RETIRE,
     CHANNEL_ERROR_LOG,              /* master: switch the error log to this descriptor */
     CHANNEL_ACCESS_LOG,             /* master: the same for access log number `index` */
-    CHANNEL_LISTEN,                 /* master: accept also from this socket of a dead worker; `index`: endpoint * workers + that worker's number */
+    /* master: accept also from this socket of a dead worker; `index`: endpoint * workers + that worker's number. */
+    CHANNEL_LISTEN,
     CHANNEL_UNLISTEN,               /* master: stop accepting from the sockets of worker number `index` */
-    CHANNEL_CERTIFICATES,           /* master: server number `index` has new TLS files, in the memory of this descriptor */
-    CHANNEL_LOG_LEVEL,              /* worker: change the level of the error log to `index` in all processes. Master: it has this level */
+    /* master: server number `index` has new TLS files, in the memory of this descriptor. */
+    CHANNEL_CERTIFICATES,
+    /* worker: change the level of the error log to `index` in all processes. Master: it has this level. */
+    CHANNEL_LOG_LEVEL,
     CHANNEL_TICKET_KEY,             /* worker: generate the next key of session tickets, in shared memory; `index` 0 */
-    CHANNEL_DONE,                   /* master: `index` requests of this worker (the two above) have been handled since its start; wraps */
-    CHANNEL_QUERY,                  /* worker: a query of the control socket for all workers; `index`: chosen by the worker, for CHANNEL_RESPONSES */
-    CHANNEL_RESPOND,                /* master: write the response to the query to this descriptor; `index`: how many connections may be listed */
-    CHANNEL_RESPONSES,              /* master: read the responses to query `index` from this descriptor; `number`: count of running workers */
+    /* master: `index` requests of this worker (the two above) have been handled since its start; wraps. */
+    CHANNEL_DONE,
+    /* worker: a query of the control socket for all workers; `index`: chosen by the worker, for CHANNEL_RESPONSES. */
+    CHANNEL_QUERY,
+    /* master: write the response to the query to this descriptor; `index`: how many connections may be listed. */
+    CHANNEL_RESPOND,
+    /* master: read the responses to query `index` from this descriptor; `number`: count of running workers. */
+    CHANNEL_RESPONSES,
     CHANNEL_KINDS
 };
 
@@ -37,8 +45,8 @@ struct channel_message {
 };
 
 /*
- * `fd` is an end of a Unix socket pair: sending descriptors to it fails with EPERM. A reader that closes a descriptor of a
- * compromised process could wait (SO_LINGER of TCP). Without effect before Linux 6.16 (SO_PASSRIGHTS).
+ * `fd` is an end of a Unix socket pair: sending descriptors to it fails with EPERM. A reader that closes a descriptor
+ * of a compromised process could wait (SO_LINGER of TCP). Without effect before Linux 6.16 (SO_PASSRIGHTS).
  */
 void channel_refuse_descriptors(int fd);
 /*

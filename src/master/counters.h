@@ -28,31 +28,33 @@ enum request_protocol { REQUEST_HTTP_1_0, REQUEST_HTTP_1_1, REQUEST_HTTP_2, COUN
 
 /* Every member consists of uint64_t. */
 struct counters {
-    uint64_t connections[CONNECTION_STATES]; /* current values, as exchange_memory and h2_streams; others only grow */
-    uint64_t exchange_memory;       /* bytes of requests and responses being processed */
-    uint64_t exchange_rejections;   /* number of allocations rejected at the limit of this memory */
+    /* Current values, as exchange_memory and h2_streams; others only grow. */
+    uint64_t connections[CONNECTION_STATES];
+    uint64_t exchange_memory;               /* bytes of requests and responses being processed */
+    uint64_t exchange_rejections;           /* number of allocations rejected at the limit of this memory */
     uint64_t accepted;
-    uint64_t rejected;              /* rejected by the limit per address */
-    uint64_t requests;              /* received heads; `status` counts ended exchanges */
-    uint64_t requests_by_protocol[COUNTERS_PROTOCOLS]; /* the same by enum request_protocol */
-    struct latency latency;         /* of ended exchanges */
+    uint64_t rejected;                      /* rejected by the limit per address */
+    uint64_t requests;                      /* received heads; `status` counts ended exchanges */
+    /* The same by enum request_protocol. */
+    uint64_t requests_by_protocol[COUNTERS_PROTOCOLS];
+    struct latency latency;                 /* of ended exchanges */
     uint64_t log_lines_dropped;
     struct protocol_counters protocols;
     struct wire_counters wires;
-    struct wire_counters upstream_wires; /* to upstream servers */
+    struct wire_counters upstream_wires;    /* to upstream servers */
     struct file_cache_counters files;
-    uint64_t status[COUNTERS_STATUSES]; /* by $status; [0]: others */
+    uint64_t status[COUNTERS_STATUSES];     /* by $status; [0]: others */
 };
 
 /* The sums of the counters of all workers, and the state of the server. */
 struct counters_total {
     struct counters sum;
-    uint64_t workers;               /* configured number */
-    uint64_t restarts;              /* of workers that died */
-    uint64_t generation;            /* 1, and one more after each reload */
-    uint64_t started_s;             /* since the epoch: start of the master */
+    uint64_t workers;                       /* configured number */
+    uint64_t restarts;                      /* of workers that died */
+    uint64_t generation;                    /* 1, and one more after each reload */
+    uint64_t started_s;                     /* since the epoch: start of the master */
     uint64_t spans_sent;
-    uint64_t spans_dropped[2];      /* because the queue of a worker was full; because they were not sent */
+    uint64_t spans_dropped[2];              /* because the queue of a worker was full; because they were not sent */
     /* ssl_ktls: auto: CPU time in ns per KiB of large bodies; 0: not measured */
     uint64_t ktls_kernel_ns[RECORD_CIPHERS], ktls_user_ns[RECORD_CIPHERS];
     uint64_t aead_ipsec_mb[RECORD_CIPHERS]; /* 1: the AEAD engine of the cipher is ipsec-mb; 0: OpenSSL */

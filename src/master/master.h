@@ -11,15 +11,17 @@
 #include "site/configuration.h"
 
 struct master_args {
-    int (*run_worker)(const struct worker_args *args); /* runs a worker in its own process; returns an enum worker_exit */
-    struct configuration *configuration; /* owned by the master from then on */
+    /* Runs a worker in its own process; returns an enum worker_exit. */
+    int (*run_worker)(const struct worker_args *args);
+    struct configuration *configuration;    /* owned by the master from then on */
     /* Loads the configuration again, for HUP. NULL: there is no file. */
     struct configuration *(*load)(void *owner, struct log *log, struct buffer *out_diagnostics);
-    const char *error_log;          /* -e: used if the configuration names none; NULL: stderr */
+    const char *error_log;                  /* -e: used if the configuration names none; NULL: stderr */
     bool no_pid_file;
-    const char *executable;         /* absolute path, executed with `argv` for an upgrade */
-    char *const *argv;              /* arguments of main; NULL: an upgrade is not possible */
-    void (*ready)(void *owner, const struct ktls_support *ktls); /* called when every worker accepts connections; may be NULL */
+    const char *executable;                 /* absolute path, executed with `argv` for an upgrade */
+    char *const *argv;                      /* arguments of main; NULL: an upgrade is not possible */
+    /* Called when every worker accepts connections; may be NULL. */
+    void (*ready)(void *owner, const struct ktls_support *ktls);
     void *owner;
 };
 

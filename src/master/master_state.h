@@ -1,7 +1,7 @@
 /*
- * State shared by the files of the master: master.c (start, main loop, end), master_signals.c, master_reload.c (from one
- * generation to the next), generation.c (a configuration with its resources), children.c (its workers: fork, restart),
- * child_run.c (the new process of a worker) and child_messages.c (messages to them). Private to src/master.
+ * State shared by the files of the master: master.c (start, main loop, end), master_signals.c, master_reload.c (from
+ * one generation to the next), generation.c (a configuration with its resources), children.c (its workers: fork,
+ * restart), child_run.c (the new process of a worker) and child_messages.c (messages to them). Private to src/master.
  */
 #ifndef MASTER_MASTER_STATE_H
 #define MASTER_MASTER_STATE_H
@@ -60,17 +60,18 @@ struct exporter_child {
 
 /* One configuration with its resources. */
 struct generation {
-    struct list link;               /* in master->generations */
-    struct configuration *configuration; /* owned */
+    struct list link;                       /* in master->generations */
+    struct configuration *configuration;    /* owned */
     struct sockets sockets;
     struct identity identity;
     struct child *children;
     unsigned child_count;
     enum phase phase;
-    enum log_level log_level;       /* of the error log: that of the configuration, unless the control socket has changed it */
+    /* Of the error log: that of the configuration, unless the control socket has changed it. */
+    enum log_level log_level;
     struct exporter_child exporter;
-    uint64_t files_checked_ms;      /* last check of the TLS files */
-    uint64_t kill_ms;               /* when remaining workers are killed; 0: never */
+    uint64_t files_checked_ms;              /* last check of the TLS files */
+    uint64_t kill_ms;                       /* when remaining workers are killed; 0: never */
 };
 
 /* The renewal process, which obtains certificates by ACME. */
@@ -88,8 +89,8 @@ struct renewal_child {
 struct control_lines {
     struct log_limit levels, tickets;
     enum log_level level, level_before; /* requested last; before the first change without a line */
-    bool level_waits;               /* a change of the level has no line yet */
-    unsigned ticket_keys;           /* generated without a line */
+    bool level_waits;                   /* a change of the level has no line yet */
+    unsigned ticket_keys;               /* generated without a line */
 };
 
 struct master {
@@ -104,7 +105,8 @@ struct master {
     struct watchdog watchdog;
     struct list generations;        /* oldest first */
     struct generation *current;     /* accepts connections; NULL: none yet */
-    struct generation *next_generation; /* is starting, and will replace `current`; NULL: none */
+    /* Is starting, and will replace `current`; NULL: none. */
+    struct generation *next_generation;
     uint64_t syslog_ms;             /* last connection of syslog receivers; 0: never */
     uint64_t switches;              /* to a new generation: the number of the current configuration */
     uint64_t heartbeats_ms;         /* last check of the heartbeats; 0: never */
@@ -143,8 +145,8 @@ MUST_CHECK int generation_use_error_log(struct master *master, const struct gene
 /* Frees a generation whose workers have all exited. */
 void generation_close(struct master *master, struct generation *generation);
 /*
- * Opens a log, without using a terminal if the master has none; for a syslog receiver (may be NULL) a socket that is not
- * connected. Returns a descriptor or -errno.
+ * Opens a log, without using a terminal if the master has none; for a syslog receiver (may be NULL) a socket that is
+ * not connected. Returns a descriptor or -errno.
  */
 int generation_open_log(const struct master *master, struct str path, const struct syslog *syslog);
 /* Returns the path of a generation's error log. */
@@ -153,15 +155,20 @@ struct str generation_error_log(const struct master *master, const struct genera
 const struct syslog *generation_error_syslog(const struct master *master, const struct generation *generation);
 
 /*
- * master_reload.c: HUP. Validates the new configuration and starts its workers; the present ones stay until generation_switch.
- * Logs the outcome.
+ * master_reload.c: HUP. Validates the new configuration and starts its workers; the present ones stay until
+ * generation_switch. Logs the outcome.
  */
 void master_reload(struct master *master);
-/* Every worker of the starting generation accepts connections: it becomes the current one, and the previous one is retired. */
+/*
+ * Every worker of the starting generation accepts connections: it becomes the current one, and the previous one is
+ * retired.
+ */
 void generation_switch(struct master *master);
 /* Sends CHANNEL_STOP, CHANNEL_QUIT or CHANNEL_RETIRE to the workers of a generation, and sets its deadline. */
 void generation_shutdown(struct master *master, struct generation *generation, enum channel_kind how);
-/* Its workers have exited: frees it. One that was starting has failed: the current one stays in use, if there is one. */
+/*
+ * Its workers have exited: frees it. One that was starting has failed: the current one stays in use, if there is one.
+ */
 void generation_ended(struct master *master, struct generation *generation);
 
 /* master_signals.c: blocks the signals of the master and opens their descriptor. 0 or -errno. */
@@ -215,10 +222,11 @@ void master_control_check(struct master *master);
 /* Returns the milliseconds until then; -1: none waits. */
 int master_control_next_ms(const struct master *master);
 /*
- * Forwards a query of the worker to all workers, and sends it the descriptor of their responses, which the master does not
- * read. Drops queries above a rate. False if the worker sends far too many.
+ * Forwards a query of the worker to all workers, and sends it the descriptor of their responses, which the master does
+ * not read. Drops queries above a rate. False if the worker sends far too many.
  */
-MUST_CHECK bool master_query_forward(const struct master *master, struct child *child, const struct channel_message *message);
+MUST_CHECK bool master_query_forward(const struct master *master, struct child *child,
+                                     const struct channel_message *message);
 
 /* Probes kernel TLS once, if a server of the generation may use it. -ENOTSUP, logged: `ssl_ktls: on` without it. */
 MUST_CHECK int master_ktls_probe(struct master *master, struct generation *generation);
@@ -234,8 +242,8 @@ void master_files_check(struct master *master);
 int master_files_next_ms(const struct master *master);
 
 /*
- * Prepares certificates by ACME for a generation that has some: state folder and shared status. Returns 0, or -errno after
- * logging it.
+ * Prepares certificates by ACME for a generation that has some: state folder and shared status. Returns 0, or -errno
+ * after logging it.
  */
 MUST_CHECK int master_acme_open(struct master *master, struct generation *generation);
 /* Starts the renewal process of the current generation, after the end of the former one. */
@@ -282,10 +290,11 @@ void heartbeats_check(struct master *master);
 int heartbeats_next_ms(const struct master *master);
 
 /*
- * child_run.c: in the new process of worker `number`, closes what it does not use, runs the worker, and exits. `channel_fd`: its
- * end of the channel; `parent`: the process of the master.
+ * child_run.c: in the new process of worker `number`, closes what it does not use, runs the worker, and exits.
+ * `channel_fd`: its end of the channel; `parent`: the process of the master.
  */
-_Noreturn void child_run(struct master *master, struct generation *generation, unsigned number, int channel_fd, pid_t parent);
+_Noreturn void child_run(struct master *master, struct generation *generation, unsigned number, int channel_fd,
+                         pid_t parent);
 /* Starts every worker that is due. Does not return in the new process. */
 void children_start(struct master *master, struct generation *generation);
 /* Reads a worker's messages, at most one request among them. Kills a worker that sends what a worker may not send. */
@@ -297,9 +306,11 @@ void child_channel_close(struct child *child);
 /* Reaps exited workers of all generations and plans their restart. */
 void children_reap(struct master *master);
 /* Sends one message to a worker. */
-void child_send(struct master *master, struct generation *generation, struct child *child, enum channel_kind kind, uint32_t index, int fd);
+void child_send(struct master *master, struct generation *generation, struct child *child, enum channel_kind kind,
+                uint32_t index, int fd);
 /* Sends one message to every worker. */
-void children_send(struct master *master, struct generation *generation, enum channel_kind kind, uint32_t index, int fd);
+void children_send(struct master *master, struct generation *generation, enum channel_kind kind, uint32_t index,
+                   int fd);
 /* Lets another worker accept from the sockets of a worker that hangs or waits for its restart. */
 void child_reassign_sockets(struct master *master, struct generation *generation, unsigned number);
 /* Kills the remaining workers of a generation, and logs each. */

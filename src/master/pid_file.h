@@ -28,8 +28,8 @@ MUST_CHECK long pid_file_owner(const char *path);
  */
 MUST_CHECK int pid_file_write(struct pid_file *file, const char *path);
 /*
- * Renames the file to `path`.oldbin (as nginx does in an upgrade), and back. The lock stays. Returns 0 or -errno; without a
- * file 0.
+ * Renames the file to `path`.oldbin (as nginx does in an upgrade), and back. The lock stays. Returns 0 or -errno;
+ * without a file 0.
  */
 MUST_CHECK int pid_file_set_aside(struct pid_file *file);
 MUST_CHECK int pid_file_restore(struct pid_file *file);

@@ -19,7 +19,8 @@ struct identity {
  * Finds `user` ("nobody" if empty) and `group` (the user's own if empty). Returns 0, -ENOENT with `*out_missing`
  * naming "user" or "group", or -errno.
  */
-MUST_CHECK int identity_find(struct str user, struct str group, struct identity *out_identity, const char **out_missing);
+MUST_CHECK int identity_find(struct str user, struct str group, struct identity *out_identity,
+                             const char **out_missing);
 
 /*
  * Becomes `identity` permanently: groups, group, user; keeps no capabilities and cannot gain any

@@ -10,12 +10,13 @@
 #include "site/configuration.h"
 
 struct sockets {
-    int *fds;                       /* [endpoint * slots + slot]; -1: none. A unix: address, or one from LISTEN_FDS, has one socket for all */
+    /* [endpoint * slots + slot]; -1: none. A unix: address, or one from LISTEN_FDS, has one socket for all. */
+    int *fds;
     size_t endpoints;
     unsigned workers;
-    unsigned slots;                 /* at least `workers`; a slot belongs to worker number slot % workers */
-    bool keep_paths;                /* unix: paths belong to the service manager, and are not removed */
-    const struct configuration *configuration; /* not owned; has the addresses */
+    unsigned slots;                             /* at least `workers`; a slot belongs to worker number slot % workers */
+    bool keep_paths;                            /* unix: paths belong to the service manager, and are not removed */
+    const struct configuration *configuration;  /* not owned; has the addresses */
 };
 
 /*
@@ -28,8 +29,8 @@ MUST_CHECK int sockets_open(struct sockets *sockets, const struct configuration 
 /* Returns the socket in a slot, or -1. */
 int sockets_get(const struct sockets *sockets, size_t endpoint, unsigned slot);
 /*
- * Writes the descriptors without repetition, slot by slot within each endpoint, to `out_fds` (endpoints * slots). Returns
- * their number.
+ * Writes the descriptors without repetition, slot by slot within each endpoint, to `out_fds` (endpoints * slots).
+ * Returns their number.
  */
 size_t sockets_list(const struct sockets *sockets, int *out_fds);
 /* In a worker: closes the sockets of all others. */

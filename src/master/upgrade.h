@@ -1,6 +1,6 @@
 /*
- * Binary upgrade, as in nginx: USR2 starts the new executable beside this master, with its listening sockets and session
- * ticket keys. Then QUIT ends this master, or the new one ends and this one continues alone.
+ * Binary upgrade, as in nginx: USR2 starts the new executable beside this master, with its listening sockets and
+ * session ticket keys. Then QUIT ends this master, or the new one ends and this one continues alone.
  */
 #ifndef MASTER_UPGRADE_H
 #define MASTER_UPGRADE_H
@@ -61,7 +61,7 @@ void upgrade_read_predecessor(struct master *master);
 /* Ticket keys passed to a successor with the same layout of this struct, in anonymous memory (memfd_create(2)). */
 struct upgrade_state {
     uint64_t size;                  /* of this struct: another version of it is ignored */
-    uint64_t tickets_generated_ms;      /* on the monotonic clock */
+    uint64_t tickets_generated_ms;  /* on the monotonic clock */
     struct ticket_keys tickets;
 };
 

@@ -26,14 +26,14 @@ struct otlp_endpoint {
 struct otlp {
     struct otlp_endpoint endpoint;
     uint64_t interval_ms, batch_size, batch_count;
-    bool gzip;                      /* bodies of requests are compressed; only if otlp_gzip_built */
+    bool gzip;                          /* bodies of requests are compressed; only if otlp_gzip_built */
     struct str service_name;
-    const struct otlp_pair *resource; /* further attributes of the resource */
+    const struct otlp_pair *resource;   /* further attributes of the resource */
     size_t resource_count;
-    const struct otlp_pair *fields; /* further fields of the requests; valid by RFC 9110 5.1 and 5.5 */
+    const struct otlp_pair *fields;     /* further fields of the requests; valid by RFC 9110 5.1 and 5.5 */
     size_t field_count;
-    struct tls_context *tls;        /* of an https endpoint; owned */
-    struct span_zone *zone;         /* opened by the master before it forks; NULL: spans are not exported */
+    struct tls_context *tls;            /* of an https endpoint; owned */
+    struct span_zone *zone;             /* opened by the master before it forks; NULL: spans are not exported */
 };
 
 /* In memory shared by all processes; atomic. No decision depends on them. */

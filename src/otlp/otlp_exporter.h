@@ -15,8 +15,8 @@ struct otlp_exporter {
 };
 
 /*
- * Runs until the channel is closed, then sends the spans that are left, for at most LIMIT_OTLP_FLUSH_MS. Returns the exit
- * status of the process.
+ * Runs until the channel is closed, then sends the spans that are left, for at most LIMIT_OTLP_FLUSH_MS. Returns the
+ * exit status of the process.
  */
 int otlp_exporter_run(const struct otlp_exporter *settings);
 

@@ -1,6 +1,6 @@
 /*
- * A TCP connection to the collector, each of whose waits has one deadline. Only the exporter uses it, which is a process
- * of its own.
+ * A TCP connection to the collector, each of whose waits has one deadline. Only the exporter uses it, which is a
+ * process of its own.
  */
 #ifndef OTLP_OTLP_SOCKET_H
 #define OTLP_OTLP_SOCKET_H
@@ -32,8 +32,8 @@ uint64_t otlp_now_ms(void);
  * Connects to the addresses of the endpoint in turn, until `deadline_ms`. 0: *out_socket is open, and closed by
  * otlp_socket_close; `events` outlives it. Or -errno.
  */
-MUST_CHECK int otlp_socket_connect(struct otlp_events *events, const struct otlp_endpoint *endpoint, uint64_t deadline_ms,
-                                   struct otlp_socket *out_socket);
+MUST_CHECK int otlp_socket_connect(struct otlp_events *events, const struct otlp_endpoint *endpoint,
+                                   uint64_t deadline_ms, struct otlp_socket *out_socket);
 /* Sends all bytes. 0, -ETIMEDOUT or another -errno. */
 MUST_CHECK int otlp_socket_write(const struct otlp_socket *socket, struct str bytes);
 /* Sends what the socket takes at once; errors are ignored. */

@@ -10,12 +10,13 @@
 struct tls_session;
 
 struct otlp_tls {
-    const struct otlp_socket *socket; /* not owned */
-    struct tls_session *session;    /* NULL: none */
-    struct buffer output;           /* sealed, not sent */
+    const struct otlp_socket *socket;   /* not owned */
+    struct tls_session *session;        /* NULL: none */
+    struct buffer output;               /* sealed, not sent */
     int output_error;
-    char *input;                    /* received bytes, which the session consumes before the next are received */
-    const char *fault;              /* the reason of the last failure, a constant text; NULL: the error number states it */
+    char *input;                        /* received bytes, which the session consumes before the next are received */
+    /* The reason of the last failure, a constant text; NULL: the error number states it. */
+    const char *fault;
 };
 
 /*

@@ -15,13 +15,13 @@ enum { SPAN_TRACE_BYTES = 16, SPAN_ID_BYTES = 8 };
 enum { SPAN_HAS_PARENT = 1, SPAN_FAILED = 2 };
 
 struct span {
-    uint64_t start_ns, end_ns;      /* since the epoch */
+    uint64_t start_ns, end_ns;          /* since the epoch */
     uint8_t trace_id[SPAN_TRACE_BYTES];
     uint8_t span_id[SPAN_ID_BYTES];
-    uint8_t parent_id[SPAN_ID_BYTES]; /* if SPAN_HAS_PARENT */
-    uint16_t flags;                 /* SPAN_FAILED: status ERROR */
-    uint16_t dropped;               /* attributes for which there was no room */
-    uint16_t length;                /* bytes used of `items` */
+    uint8_t parent_id[SPAN_ID_BYTES];   /* if SPAN_HAS_PARENT */
+    uint16_t flags;                     /* SPAN_FAILED: status ERROR */
+    uint16_t dropped;                   /* attributes for which there was no room */
+    uint16_t length;                    /* bytes used of `items` */
     char items[LIMIT_SPAN_BYTES - 54];
 };
 
@@ -49,11 +49,14 @@ void span_add_text(struct span *span, struct str key, struct str value);
 void span_add_number(struct span *span, struct str key, uint64_t value);
 
 /*
- * Reads the item at *at (0: the first), and moves *at to the next. False: no more, or the rest is malformed. `span` is a
- * private copy, whose `length` may be any value.
+ * Reads the item at *at (0: the first), and moves *at to the next. False: no more, or the rest is malformed. `span` is
+ * a private copy, whose `length` may be any value.
  */
 MUST_CHECK bool span_next(const struct span *span, size_t *at, struct span_item *out_item);
-/* True for a private copy that a worker may have written: a name, a state or none, and attributes up to `length`, ids, times in order. */
+/*
+ * True for a private copy that a worker may have written: a name, a state or none, and attributes up to `length`, ids,
+ * times in order.
+ */
 MUST_CHECK bool span_is_valid(const struct span *span);
 
 #endif

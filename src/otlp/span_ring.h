@@ -1,7 +1,7 @@
 /*
- * Queues of finished spans in shared memory, one for each worker of a configuration. The worker is the only writer of its
- * ring, the exporter of the configuration the only reader of all rings. Neither trusts the positions in shared memory:
- * addresses are computed from sizes that each process has in private memory.
+ * Queues of finished spans in shared memory, one for each worker of a configuration. The worker is the only writer of
+ * its ring, the exporter of the configuration the only reader of all rings. Neither trusts the positions in shared
+ * memory: addresses are computed from sizes that each process has in private memory.
  */
 #ifndef OTLP_SPAN_RING_H
 #define OTLP_SPAN_RING_H
@@ -21,7 +21,9 @@ void span_zone_close(struct span_zone *zone);
 int span_zone_wake_fd(const struct span_zone *zone);
 struct otlp_counters *span_zone_counters(const struct span_zone *zone);
 
-/* For workers. Returns the place of the next span, zeroed except for `items`; NULL: the ring is full, which is counted. */
+/*
+ * For workers. Returns the place of the next span, zeroed except for `items`; NULL: the ring is full, which is counted.
+ */
 struct span *span_ring_reserve(struct span_zone *zone, unsigned worker);
 /* Publishes the span returned by the last span_ring_reserve, and wakes the exporter when it is due. Never blocks. */
 void span_ring_commit(struct span_zone *zone, unsigned worker);

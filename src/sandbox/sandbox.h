@@ -54,17 +54,18 @@ struct sandbox {
     const struct sandbox_paths *paths;
     const struct sandbox_ports *ports;
     bool io_uring;                  /* the loop has a ring */
-    uint64_t *denied_call;          /* set when a system call ends the process: see sandbox_call_name. Outlives the process */
+    /* Set when a system call ends the process: see sandbox_call_name. Outlives the process. */
+    uint64_t *denied_call;
 };
 
 /* Returns 0 if kernel and build have a part; else -ENOTSUP, with the reason in `note`. */
 MUST_CHECK int sandbox_probe(enum sandbox_part part, char *note, size_t size);
 
 /*
- * Adds a path (absolute) as it is now, or its nearest existing parent directory except "/". If a component is a symbolic
- * link, also the directory that contains the link's target, so that another target can be installed beside it. Returns
- * 0, or -EMFILE, -ENFILE or -ENOMEM; a path that cannot be opened for another reason is omitted, and so is one that has
- * been added before.
+ * Adds a path (absolute) as it is now, or its nearest existing parent directory except "/". If a component is a
+ * symbolic link, also the directory that contains the link's target, so that another target can be installed beside it.
+ * Returns 0, or -EMFILE, -ENFILE or -ENOMEM; a path that cannot be opened for another reason is omitted, and so is one
+ * that has been added before.
  */
 MUST_CHECK int sandbox_paths_add(struct sandbox_paths *paths, struct str path, enum sandbox_access access);
 /* Closes the descriptors, and frees the list. Accepts a zeroed struct. */

@@ -9,7 +9,9 @@
 
 /* True if the connections of this client have a debug log. */
 bool connection_debug_is_on(const struct worker *worker, const union proxy_address *peer);
-/* Decides this again for all open connections, after a change of the level. Frames are logged of new connections only. */
+/*
+ * Decides this again for all open connections, after a change of the level. Frames are logged of new connections only.
+ */
 void connection_debug_update(struct worker *worker);
 
 /* private: use connection_debug and request_debug */

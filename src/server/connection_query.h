@@ -24,21 +24,23 @@ struct connection_row {
     char listen[128];
     char server[128];               /* server_name; may be empty */
     char method[16];                /* of the newest request in progress; empty: none */
-    char path[LIMIT_CONTROL_PATH];  /* the same: as received, without its query component; bytes that are not visible ASCII percent-encoded */
+    /* The same: as received, without its query component; bytes that are not visible ASCII percent-encoded. */
+    char path[LIMIT_CONTROL_PATH];
 };
 
 /* One packet. A worker sends one or more; the last has fewer than QUERY_ROWS rows. */
 struct query_response {
     uint64_t pid;                   /* of the worker */
-    uint64_t connections;           /* except those of the control socket; in one packet of the worker, in the others 0 */
+    /* Except those of the control socket; in one packet of the worker, in the others 0. */
+    uint64_t connections;
     uint32_t closed;                /* number of connections that were closed: 0 or 1 */
     uint32_t row_count;
     struct connection_row rows[QUERY_ROWS];
 };
 
 /*
- * Responds on `fd`, which is closed: closes connection `number` by RST, or (0) lists at most `rows` connections. Does not
- * wait: rows for which the socket has no room are omitted.
+ * Responds on `fd`, which is closed: closes connection `number` by RST, or (0) lists at most `rows` connections. Does
+ * not wait: rows for which the socket has no room are omitted.
  */
 void connection_query_respond(struct worker *worker, uint64_t number, uint32_t rows, int fd);
 /* The bytes of a packet with this number of rows. */
@@ -47,7 +49,8 @@ size_t query_response_size(unsigned rows);
 bool query_response_valid(const struct query_response *response, size_t length);
 
 /* Fills in what http and stream have in common. */
-void connection_row_common(struct connection_row *row, const struct endpoint *endpoint, const struct virtual_server *server,
-                           const union proxy_address *peer, const struct wire *wire);
+void connection_row_common(struct connection_row *row, const struct endpoint *endpoint,
+                           const struct virtual_server *server, const union proxy_address *peer,
+                           const struct wire *wire);
 
 #endif

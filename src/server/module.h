@@ -26,9 +26,9 @@ void *exchange_state(struct exchange *x, const struct module *module, size_t siz
 /* Returns the memory of an earlier exchange_state call, else NULL. */
 void *exchange_state_found(const struct exchange *x, const struct module *module);
 /*
- * Passes the memory of an earlier exchange_state call of x to its subrequest, which has none of this module yet. Returns
- * new memory of x, zeroed. NULL: out of memory, nothing has changed. The passed memory remains in the arena of x, which
- * the subrequest references.
+ * Passes the memory of an earlier exchange_state call of x to its subrequest, which has none of this module yet.
+ * Returns new memory of x, zeroed. NULL: out of memory, nothing has changed. The passed memory remains in the arena of
+ * x, which the subrequest references.
  */
 void *exchange_state_pass(struct exchange *x, struct exchange *child, const struct module *module, size_t size);
 
@@ -46,8 +46,8 @@ enum outcome exchange_error_response(struct exchange *x, int status);
  */
 int exchange_out_of_descriptors(struct exchange *x);
 /*
- * Returns true if a line about an operation that failed with `error` (-errno) may be logged now. A resource that has run
- * out, of descriptors, memory, disk space or ports, is logged once per second for all exchanges together.
+ * Returns true if a line about an operation that failed with `error` (-errno) may be logged now. A resource that has
+ * run out, of descriptors, memory, disk space or ports, is logged once per second for all exchanges together.
  */
 bool exchange_may_log_error(struct exchange *x, int error);
 /*
@@ -91,8 +91,8 @@ bool exchange_return_skipped(const struct exchange *x);
 /* Returns the blocks of `when` of the location in evaluation order; NULL: no more. */
 const struct when_block *exchange_when_block(const struct exchange *x, size_t index);
 /*
- * Enters the location of a block whose conditions hold; NULL: no such block. Returns OUTCOME_DECLINED, or OUTCOME_RESPONDED if the
- * location rejects the request.
+ * Enters the location of a block whose conditions hold; NULL: no such block. Returns OUTCOME_DECLINED, or
+ * OUTCOME_RESPONDED if the location rejects the request.
  */
 enum outcome exchange_apply_when_block(struct exchange *x, const struct when_block *when);
 /* Returns a module's configuration in the current location. */
@@ -128,8 +128,8 @@ typedef void exchange_subrequest_responded(struct exchange *child, void *owner);
  * Returns 0, -EINVAL (no path), -EMFILE (LIMIT_SUBREQUESTS, LIMIT_DETACHED_SUBREQUESTS, LIMIT_SUBREQUEST_DEPTH) or
  * -ENOMEM.
  */
-MUST_CHECK int exchange_subrequest(struct exchange *x, struct str uri, exchange_subrequest_responded *responded, void *owner,
-                              struct exchange **out_child);
+MUST_CHECK int exchange_subrequest(struct exchange *x, struct str uri, exchange_subrequest_responded *responded,
+                                   void *owner, struct exchange **out_child);
 /*
  * Sets fields of x's final response, also after an internal redirect, replacing that response's own; not copied. Not
  * added to errors. Returns 0 or -ENOMEM.
@@ -166,12 +166,12 @@ struct exchange *exchange_main(const struct exchange *x);
  * for the data of its access log line, so a long-lived connection holds little memory.
  */
 struct upgraded_session {
-    struct session session;         /* .protocol is the module's; `open` is never called */
-    void (*restore)(struct upgraded_session *upgraded,
-                    struct exchange *x); /* puts the module's state into x for variables evaluated late; called only inside upgraded_end */
-    struct connection *connection;        /* set by the server */
-    struct upgraded_exchange *ended;          /* set by the server */
-    uint64_t received, sent;        /* counted by the module: bytes from the client and to it */
+    struct session session;             /* .protocol is the module's; `open` is never called */
+    /* Puts the module's state into x for variables evaluated late; called only inside upgraded_end. */
+    void (*restore)(struct upgraded_session *upgraded, struct exchange *x);
+    struct connection *connection;      /* set by the server */
+    struct upgraded_exchange *ended;    /* set by the server */
+    uint64_t received, sent;            /* counted by the module: bytes from the client and to it */
 };
 /*
  * Switches the connection to `upgraded` at the end of this loop iteration, when the head of the 101 was pulled (its
@@ -250,7 +250,9 @@ bool exchange_path_traverses(struct exchange *x, const struct template *template
  * server's own scope.
  */
 struct str exchange_location(const struct exchange *x);
-/* Returns the location as it is written in the configuration: "/api/", "@name", a pattern; empty: the server's scope. */
+/*
+ * Returns the location as it is written in the configuration: "/api/", "@name", a pattern; empty: the server's scope.
+ */
 struct str exchange_location_name(const struct exchange *x);
 /* Returns $status as a number; 0: there was no response. */
 int exchange_status(const struct exchange *x);
@@ -310,8 +312,8 @@ unsigned worker_number(const struct worker *worker);
 /* Returns the sums of the counters of all workers (master/counters.h). */
 void worker_counters(const struct worker *worker, struct counters_total *out_total);
 /*
- * Returns the zones of `status_zone` (base/status_zone.h). Sets *out_slots to the number of slots of workers so far, for
- * status_zone_sum.
+ * Returns the zones of `status_zone` (base/status_zone.h). Sets *out_slots to the number of slots of workers so far,
+ * for status_zone_sum.
  */
 const struct status_zones *worker_status_zones(const struct worker *worker, unsigned *out_slots);
 /* Counts the exchange's connection as writing from now on, before its response starts. */

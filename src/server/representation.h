@@ -13,7 +13,8 @@ struct representation {
     struct validators validators;
     bool exact;                     /* If-Modified-Since must match exactly (conditional_check) */
     unsigned max_ranges;            /* at most LIMIT_RANGES; 0: ranges are ignored */
-    struct str content;             /* all bytes if in memory; else data NULL, and the bytes start at offset 0 of `fd` */
+    /* All bytes if in memory; else data NULL, and the bytes start at offset 0 of `fd`. */
+    struct str content;
     int fd;
     /* Or makes a body of a part. NULL: not used. */
     struct body *(*span)(struct arena *arena, void *resource, uint64_t at, uint64_t length);

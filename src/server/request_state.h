@@ -19,36 +19,40 @@ struct request_state {
     const struct location *named;   /* next target of route_location (error_page 404 = @name); else NULL */
     bool rewritten;                 /* the path differs from the client's */
     struct str alias_rest;          /* appended to a whole alias to map the current path (exchange_use_file) */
-    bool has_security_policy;                /* exchange_set_security_policy */
-    struct str response_type;            /* exchange_set_response_type */
+    bool has_security_policy;       /* exchange_set_security_policy */
+    struct str response_type;       /* exchange_set_response_type */
     bool in_server;                 /* the server-level rules run: `location` is the server's scope */
-    bool rules_checked;               /* they ran for this URI: route_next finds a location */
+    bool rules_checked;             /* they ran for this URI: route_next finds a location */
     bool rules_ended;               /* they responded with an error: they do not run for its page */
-    const struct location *return_skipped; /* scope whose `return` is disabled (exchange_skip_return); NULL: none */
+    /* Scope whose `return` is disabled (exchange_skip_return); NULL: none. */
+    const struct location *return_skipped;
     bool internal;                  /* internally redirected: `internal` locations may respond */
     bool ends_with_client;          /* exchange_end_with_client */
     bool pending;                   /* a module keeps the exchange (OUTCOME_PENDING) */
     bool access_allowed;            /* satisfy: any, and an access module allowed the request */
     int access_denied_status;       /* status of a denial, kept until all access modules have run; 0: none */
     struct headers denied_headers;  /* and its fields */
-    struct headers headers_always;        /* exchange_set_headers_always */
+    struct headers headers_always;  /* exchange_set_headers_always */
     bool error_page;                /* an error page is in progress */
     bool error_page_final;          /* no second one follows: recursive_error_pages was off where the first one began */
     struct headers error_headers;   /* the error's fields, for its page */
     int error_status;               /* status to send with the error page; 0: the page's own */
     enum outcome resumed_with;
     struct list resumed;            /* in worker->resumed */
-    struct upgraded_session *upgraded;    /* exchange_upgrade; NULL: HTTP continues */
-    bool upgrade_done;                 /* the connection belongs to the upgraded session */
-    struct request_module_state *states;     /* exchange_state: of the modules that called it */
-    struct user_variable_values user_values;          /* values of the variables defined by the configuration */
-    uint64_t filtering;               /* bits of modules whose `filter` runs although they are idle: exchange_set_rate */
+    /* exchange_upgrade; NULL: HTTP continues. */
+    struct upgraded_session *upgraded;
+    bool upgrade_done;              /* the connection belongs to the upgraded session */
+    /* exchange_state: of the modules that called it. */
+    struct request_module_state *states;
+    /* Values of the variables defined by the configuration. */
+    struct user_variable_values user_values;
+    uint64_t filtering;             /* bits of modules whose `filter` runs although they are idle: exchange_set_rate */
     uint64_t rate;                  /* exchange_set_rate; valid where `filtering` has a bit */
     bool early;                     /* received before the handshake completed: $ssl_early_data */
-    bool regex_failed;                /* a regular expression failed: 500 */
+    bool regex_failed;              /* a regular expression failed: 500 */
     struct exchange *parent;        /* parent exchange of a subrequest (subrequest.c), held; NULL: a client's request */
     struct list children;           /* struct subrequest */
-    unsigned child_count;                 /* number of children */
+    unsigned child_count;           /* number of children */
     char *request_id;               /* 32 hex digits once $request_id was evaluated */
     bool client_known;              /* exchange_set_client: `client` is the address given by a trusted peer */
     bool trusted;                   /* and the forwarding fields are trusted */

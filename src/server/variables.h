@@ -27,7 +27,10 @@ extern const struct variable variables_of_tls[VARIABLES_OF_TLS];
  * NULL if there is none.
  */
 struct str variable_of_headers(const struct headers *headers, struct str parameter, struct arena *arena);
-/* variable_values.c. Shared by http and stream: an address and its port in text, the local address of a connection, the time. */
+/*
+ * variable_values.c. Shared by http and stream: an address and its port in text, the local address of a connection, the
+ * time.
+ */
 struct str variable_address(const struct sockaddr *address, struct arena *arena);
 /* Returns the address bytes in network order, not copied, for keys. Empty for a unix: socket. */
 struct str variable_binary_address(const struct sockaddr *address);

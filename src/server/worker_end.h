@@ -9,8 +9,8 @@
 /* Ends all connections at once. */
 void worker_stop(struct worker *worker);
 /*
- * Accepts no connections, and completes open requests. `retiring`: kept-alive connections may send one more request, until
- * a second call without it closes the idle ones.
+ * Accepts no connections, and completes open requests. `retiring`: kept-alive connections may send one more request,
+ * until a second call without it closes the idle ones.
  */
 void worker_drain(struct worker *worker, bool retiring);
 

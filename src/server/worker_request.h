@@ -11,14 +11,16 @@
 struct worker_request {
     struct list link;               /* in worker->requests while it waits */
     uint32_t number;
-    void (*done)(struct worker_request *request); /* the master has handled it: it may have failed, or another one followed */
+    /* The master has handled it: it may have failed, or another one followed. */
+    void (*done)(struct worker_request *request);
 };
 
 /*
  * Sends a request of `kind` with `index`. `done`, set by the caller, is called once, not inside this function, unless
  * worker_request_cancel precedes it. 0; -EAGAIN: the master does not read; or another -errno.
  */
-MUST_CHECK int worker_request_send(struct worker *worker, struct worker_request *request, enum channel_kind kind, uint32_t index);
+MUST_CHECK int worker_request_send(struct worker *worker, struct worker_request *request, enum channel_kind kind,
+                                   uint32_t index);
 /* `done` is not called any more; the master handles the request nevertheless. */
 void worker_request_cancel(struct worker_request *request);
 /* CHANNEL_DONE: the master has handled all requests up to this number. */

@@ -1,6 +1,6 @@
 /*
- * Drops the rights that a worker does not need: root, and those that `sandbox` removes. The worker of `sluice explain` has
- * no sandbox: it is part of that command's process.
+ * Drops the rights that a worker does not need: root, and those that `sandbox` removes. The worker of `sluice explain`
+ * has no sandbox: it is part of that command's process.
  */
 #ifndef SERVER_WORKER_SANDBOX_H
 #define SERVER_WORKER_SANDBOX_H

@@ -32,23 +32,23 @@ enum core_group { CORE_MAIN, CORE_HTTP, CORE_SITE, CORE_SERVER, CORE_SSL, CORE_U
 
 /* Directives of the main and events scopes. */
 struct core_main {
-    uint64_t worker_processes;      /* 0: auto */
+    uint64_t worker_processes;              /* 0: auto */
     uint64_t worker_connections;
-    uint64_t connections_per_address; /* of one worker; 0: unlimited */
+    uint64_t connections_per_address;       /* of one worker; 0: unlimited */
     uint64_t worker_shutdown_timeout_ms;
-    uint64_t worker_heartbeat_timeout_ms; /* 0: off */
+    uint64_t worker_heartbeat_timeout_ms;   /* 0: off */
     bool daemon;
     struct str pid;
-    struct str user;                /* user name, or empty: no change */
+    struct str user;                        /* user name, or empty: no change */
     struct str group;
     struct error_log_settings error_log;
-    struct conf_rows debug_connections; /* struct cidr */
-    int use;                        /* 0 auto, 1 io_uring, 2 epoll: see configuration_backend */
-    int aead;                       /* enum tls_aead */
-    unsigned sandbox;               /* bit i: enum sandbox_part i */
+    struct conf_rows debug_connections;     /* struct cidr */
+    int use;                                /* 0 auto, 1 io_uring, 2 epoll: see configuration_backend */
+    int aead;                               /* enum tls_aead */
+    unsigned sandbox;                       /* bit i: enum sandbox_part i */
     struct core_control {
         struct listen_address address;
-        struct str text;            /* the address in canonical form; empty: none */
+        struct str text;                    /* the address in canonical form; empty: none */
         struct conf_mark mark;
     } control;
     struct str prefix;
@@ -69,7 +69,8 @@ struct status_zone_setting {
 struct core_site {
     const struct template *root;    /* NULL: none; absolute, or begins with a variable */
     struct {
-        const struct template *path; /* NULL: none; else it replaces root */
+        /* NULL: none; else it replaces root. */
+        const struct template *path;
         struct str prefix;          /* the prefix of the URI that the alias replaces */
         bool whole;                 /* in a regular expression location: the alias is the whole path */
     } alias;
@@ -100,7 +101,8 @@ struct core_site {
     struct mime mime;               /* built from the three above, with charset; shared by scopes with equal settings */
     struct core_symlinks {
         int policy;                 /* enum symlinks */
-        const struct template *from; /* symbolic links in this prefix of a file's path are not checked; NULL: all are */
+        /* Symbolic links in this prefix of a file's path are not checked; NULL: all are. */
+        const struct template *from;
     } disable_symlinks;
     struct status_zone_setting status_zone;
     struct conf_rows error_pages;   /* struct error_page, site/core.h */
@@ -118,21 +120,23 @@ struct location_zones {
 struct location {
     enum location_kind kind;
     struct str pattern;
-    const struct capture *regex;    /* LOCATION_REGEX, else NULL */
+    const struct capture *regex;        /* LOCATION_REGEX, else NULL */
     const struct core_site *site;
-    struct session_settings session; /* settings of the session */
+    struct session_settings session;    /* settings of the session */
     struct wire_settings wire;
-    void *const *module_conf;       /* by index in module_table; points into values */
-    uint64_t handlers, filtering;    /* the modules to call here: bit i is module_table[i] */
-    uint64_t rules;                 /* of `handlers`, those with a server_rule; 0 if no SERVER_RULE_RESPONDS is among them */
-    uint64_t finishing;             /* modules with `finish`: an exchange may have called them in another location */
-    struct location **inner;        /* nested locations: exact ones first, then the longest prefix */
+    void *const *module_conf;           /* by index in module_table; points into values */
+    uint64_t handlers, filtering;       /* the modules to call here: bit i is module_table[i] */
+    /* Of `handlers`, those with a server_rule; 0 if no SERVER_RULE_RESPONDS is among them. */
+    uint64_t rules;
+    /* Modules with `finish`: an exchange may have called them in another location. */
+    uint64_t finishing;
+    struct location **inner;            /* nested locations: exact ones first, then the longest prefix */
     size_t inner_count;
-    struct location **patterns;     /* nested regular expressions, in the order of the file */
+    struct location **patterns;         /* nested regular expressions, in the order of the file */
     size_t pattern_count;
-    struct when_block *when_blocks; /* each with this location as modified by it: site/when.h */
+    struct when_block *when_blocks;     /* each with this location as modified by it: site/when.h */
     size_t when_block_count;
-    bool nested;                    /* false: a server's own scope */
+    bool nested;                        /* false: a server's own scope */
     const struct location_zones *zones; /* NULL: requests are not counted in zones */
     const struct conf_scope_values *values;
 };
@@ -140,38 +144,39 @@ struct location {
 struct stream_server;               /* site/core_stream.h */
 
 struct virtual_server {
-    struct conf_words names;        /* as written, lower case */
-    struct str name;                /* the first one, for $server_name; may be empty */
-    const struct capture **patterns; /* names that are regular expressions */
+    struct conf_words names;            /* as written, lower case */
+    struct str name;                    /* the first one, for $server_name; may be empty */
+    const struct capture **patterns;    /* names that are regular expressions */
     size_t pattern_count;
-    struct location *root;          /* the server's own scope: used if no location matches; NULL in `stream` */
-    struct stream_server *stream;   /* NULL in `http` */
-    struct tls_settings tls;        /* used if one of its endpoints has `ssl` */
-    uint64_t files_stamp;           /* of the files that tls was loaded from: tls_files_stamp */
-    uint64_t files_rejected;        /* tls_files_stamp of the last files that were rejected */
-    uint64_t files_valid_ms;        /* interval of checks for changes; 0: no checks */
-    bool control;                   /* the server of the control socket: only modules with `control` handle its requests */
+    struct location *root;              /* the server's own scope: used if no location matches; NULL in `stream` */
+    struct stream_server *stream;       /* NULL in `http` */
+    struct tls_settings tls;            /* used if one of its endpoints has `ssl` */
+    uint64_t files_stamp;               /* of the files that tls was loaded from: tls_files_stamp */
+    uint64_t files_rejected;            /* tls_files_stamp of the last files that were rejected */
+    uint64_t files_valid_ms;            /* interval of checks for changes; 0: no checks */
+    /* The server of the control socket: only modules with `control` handle its requests. */
+    bool control;
 };
 
 /* One listening address with the servers on it. */
 struct endpoint {
     struct listen_address address;
-    struct str text;                /* the address in canonical form */
-    struct conf_mark mark;          /* its first `listen` */
+    struct str text;                    /* the address in canonical form */
+    struct conf_mark mark;              /* its first `listen` */
     bool ssl;
-    bool proxy_protocol;            /* every connection starts with a PROXY protocol header */
-    bool has_default;               /* a server has default_server */
-    bool control;                   /* the socket of `control`: mode 0600 */
+    bool proxy_protocol;                /* every connection starts with a PROXY protocol header */
+    bool has_default;                   /* a server has default_server */
+    bool control;                       /* the socket of `control`: mode 0600 */
     uint64_t backlog;
-    struct virtual_server **servers; /* the default server (marked default_server, else the first) is servers[0] */
+    struct virtual_server **servers;    /* the default server (marked default_server, else the first) is servers[0] */
     size_t server_count;
-    struct table exact;             /* names -> struct virtual_server; empty if there is only one server */
-    struct table leading;           /* ".example.com" of "*.example.com" and ".example.com" */
-    struct table trailing;          /* "www.example." of "www.example.*" */
-    struct virtual_server **patterns; /* those with regular expressions among their names, in the order of the file */
+    struct table exact;                 /* names -> struct virtual_server; empty if there is only one server */
+    struct table leading;               /* ".example.com" of "*.example.com" and ".example.com" */
+    struct table trailing;              /* "www.example." of "www.example.*" */
+    struct virtual_server **patterns;   /* those with regular expressions among their names, in the order of the file */
     size_t pattern_count;
-    struct tls_context *tls;        /* NULL for plain */
-    bool tls_borrowed;              /* owned by another endpoint with the same servers */
+    struct tls_context *tls;            /* NULL for plain */
+    bool tls_borrowed;                  /* owned by another endpoint with the same servers */
 };
 
 struct configuration {
@@ -182,24 +187,25 @@ struct configuration {
     struct virtual_server **servers;
     size_t server_count;
     struct user_variables user_variables,
-    stream_user_variables; /* variables defined by the file in http and in stream */
-    struct caches caches;           /* of proxy_cache_path */
-    struct conf_words directories;      /* directories of temporary files */
-    struct limits limits;           /* of limit_req_zone and limit_conn_zone */
-    struct session_caches session_caches; /* of ssl_session_cache */
-    struct status_zones zones;      /* of status_zone */
-    struct acme acme;               /* certificates of `ssl_certificate: acme` */
-    struct otlp otlp;               /* export of spans: otel_exporter */
-    struct upstreams upstreams;     /* blocks, and addresses in proxy_pass */
-    struct str hostname;            /* of this machine, for $hostname */
+    stream_user_variables;                  /* variables defined by the file in http and in stream */
+    struct caches caches;                   /* of proxy_cache_path */
+    struct conf_words directories;          /* directories of temporary files */
+    struct limits limits;                   /* of limit_req_zone and limit_conn_zone */
+    struct session_caches session_caches;   /* of ssl_session_cache */
+    struct status_zones zones;              /* of status_zone */
+    struct acme acme;                       /* certificates of `ssl_certificate: acme` */
+    struct otlp otlp;                       /* export of spans: otel_exporter */
+    struct upstreams upstreams;             /* blocks, and addresses in proxy_pass */
+    struct str hostname;                    /* of this machine, for $hostname */
     struct access_log_target **access_logs; /* every distinct target, opened by the master */
     size_t access_log_count;
-    unsigned access_log_selections; /* rows of `access_log` with `if` or `sample` */
-    struct conf_node *tree;         /* for -T */
-    struct media_table *media_tables; /* of all scopes; private to configuration.c */
+    unsigned access_log_selections;         /* rows of `access_log` with `if` or `sample` */
+    struct conf_node *tree;                 /* for -T */
+    struct media_table *media_tables;       /* of all scopes; private to configuration.c */
     struct file_cache_limits file_cache;
-    int64_t loaded_s;               /* since the epoch */
-    uint64_t number;                /* set by the master: 1 for the first configuration, and one more for each reload */
+    int64_t loaded_s;                       /* since the epoch */
+    /* Set by the master: 1 for the first configuration, and one more for each reload. */
+    uint64_t number;
 };
 
 struct configuration_source {

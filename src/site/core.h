@@ -42,9 +42,9 @@ struct listen_row {
 
 /* Directives of server only. */
 struct core_server {
-    struct conf_rows listens;       /* struct listen_row */
+    struct conf_rows listens;           /* struct listen_row */
     struct conf_words names;
-    const struct capture **patterns; /* names that begin with "~" */
+    const struct capture **patterns;    /* names that begin with "~" */
     size_t pattern_count;
 };
 
@@ -57,8 +57,8 @@ directive_row core_control_read;
 int core_read_sandbox(struct conf_reader *reader, const struct conf_node *node, void *out);
 
 /*
- * Sets `name` and `made` from the text of a scope's status_zone. A name applies to the scope where it is written; on and
- * off apply to inner scopes, too, also to those inside a scope with a name. Returns 0, or -EINVAL after reporting.
+ * Sets `name` and `made` from the text of a scope's status_zone. A name applies to the scope where it is written; on
+ * and off apply to inner scopes, too, also to those inside a scope with a name. Returns 0, or -EINVAL after reporting.
  */
 MUST_CHECK int core_status_zone_check(struct status_zone_setting *setting, struct conf_reader *reader,
                                       const struct conf_node *at);
@@ -66,8 +66,8 @@ MUST_CHECK int core_status_zone_check(struct status_zone_setting *setting, struc
 struct str core_default_address(void);
 
 /*
- * core_site_read.c: read a path, or a template that begins with a variable, into a const struct template *; "4 8k" into two
- * adjacent uint64_t, count and size; `disable_symlinks` into a struct core_symlinks.
+ * core_site_read.c: read a path, or a template that begins with a variable, into a const struct template *; "4 8k" into
+ * two adjacent uint64_t, count and size; `disable_symlinks` into a struct core_symlinks.
  */
 directive_row core_site_read_root;
 directive_row core_site_read_buffers;
@@ -95,42 +95,43 @@ struct core_ssl_commands {
 };
 
 struct core_ssl {
-    struct conf_rows certificates;  /* struct core_file */
-    struct conf_rows keys;          /* struct core_file */
-    struct acme_settings acme;      /* of `ssl_certificate: acme` */
-    unsigned protocols;             /* bits of enum tls_protocol */
+    struct conf_rows certificates;              /* struct core_file */
+    struct conf_rows keys;                      /* struct core_file */
+    struct acme_settings acme;                  /* of `ssl_certificate: acme` */
+    unsigned protocols;                         /* bits of enum tls_protocol */
     struct str ciphers;
     struct str ciphersuites;
     struct str curves;
     bool prefer_server_ciphers;
     bool session_tickets;
     bool early_data;
-    struct conf_rows ticket_keys;   /* struct core_file */
+    struct conf_rows ticket_keys;               /* struct core_file */
     uint64_t session_timeout_ms;
     struct core_ssl_files {
-        uint64_t valid_ms;          /* 0: files are read once */
+        uint64_t valid_ms;                      /* 0: files are read once */
     } files;
-    int verify_client;              /* enum tls_verify */
+    int verify_client;                          /* enum tls_verify */
     uint64_t verify_depth;
-    struct core_file client_certificate, trusted_certificate, crl; /* for client certificates */
-    struct core_file passwords, dh_parameters; /* dh_parameters: a file, or "auto" */
-    struct conf_rows commands;      /* struct core_ssl_commands */
-    struct conf_words alpn;         /* of `stream` */
+    /* For client certificates. */
+    struct core_file client_certificate, trusted_certificate, crl;
+    struct core_file passwords, dh_parameters;  /* dh_parameters: a file, or "auto" */
+    struct conf_rows commands;                  /* struct core_ssl_commands */
+    struct conf_words alpn;                     /* of `stream` */
     struct core_ssl_cache {
-        struct str name;            /* contains a colon: an unnamed cache (`builtin`) */
-        uint64_t size;              /* bytes; 0: nothing is cached */
+        struct str name;                        /* contains a colon: an unnamed cache (`builtin`) */
+        uint64_t size;                          /* bytes; 0: nothing is cached */
         struct conf_mark mark;
     } session_cache;
     bool reject;
-    int ktls;                       /* enum tls_ktls */
+    int ktls;                                   /* enum tls_ktls */
     uint64_t ktls_threshold;
     uint64_t buffer_size;
     bool small_records;
 };
 
 /*
- * core_ssl_read.c: reads a path into a struct core_file; `ssl_certificate` and `ssl_dhparam` into one, too, with a keyword in
- * place of the path; `ssl_certificate_cache` into a struct core_ssl_files, `ssl_conf_command` into a struct
+ * core_ssl_read.c: reads a path into a struct core_file; `ssl_certificate` and `ssl_dhparam` into one, too, with a
+ * keyword in place of the path; `ssl_certificate_cache` into a struct core_ssl_files, `ssl_conf_command` into a struct
  * core_ssl_commands, `ssl_session_cache` into a struct core_ssl_cache.
  */
 directive_row core_ssl_read_file;
@@ -140,8 +141,8 @@ directive_row core_ssl_read_commands;
 directive_row core_ssl_read_cache;
 directive_row core_ssl_read_dh;
 /*
- * core_ssl_check.c: checks the values of a server after merging, because http and server may each set a part; and the block
- * `acme` of each scope. 0 or -EINVAL (reported).
+ * core_ssl_check.c: checks the values of a server after merging, because http and server may each set a part; and the
+ * block `acme` of each scope. 0 or -EINVAL (reported).
  */
 MUST_CHECK int core_ssl_check(void *conf, struct conf_reader *reader, const struct conf_node *at);
 /* Returns command number `index` of all rows; NULL: no more. */
@@ -174,7 +175,7 @@ MUST_CHECK int core_types_build(struct arena *arena, struct core_site *site);
 struct error_page {
     unsigned statuses[16];
     unsigned count;
-    int response_status;              /* `=200`; 0: keep; -1: `=` alone, the status of the target */
+    int response_status;            /* `=200`; 0: keep; -1: `=` alone, the status of the target */
     const struct template *target;  /* a path, "@name", or a URL */
 };
 
@@ -191,20 +192,21 @@ bool core_is_syslog(struct str text);
 /* Reads such a value. 0, -EINVAL (reported) or -ENOMEM. */
 MUST_CHECK int core_syslog_read(struct conf_reader *reader, const struct conf_node *node, struct str text,
                                 const struct syslog **out_syslog);
-#define CORE_ACCESS_LOG_SYNTAX                                                                                     \
-    "off | file | stdout | stderr | syslog:server=... | journald [format] [flush=time] [if=condition] [sample=share] | {path: ..., format: ..., " \
-    "flush: time, if: condition, sample: share}"
-#define CORE_ACCESS_LOG_SCHEMA                                                                                       \
-    "{\"oneOf\": [{\"type\": \"string\"}, {\"const\": false}, {\"type\": \"object\", \"additionalProperties\": false, " \
-    "\"properties\": {\"path\": {\"type\": \"string\"}, \"format\": {\"type\": \"string\"}, \"flush\": {\"type\": "       \
-    "\"string\"}, \"if\": {\"type\": \"string\"}, \"sample\": {\"type\": [\"string\", \"number\"]}}}]}"
+#define CORE_ACCESS_LOG_SYNTAX                                                                                         \
+    "off | file | stdout | stderr | syslog:server=... | journald [format] [flush=time] [if=condition] "                \
+    "[sample=share] | {path: ..., format: ..., flush: time, if: condition, sample: share}"
+#define CORE_ACCESS_LOG_SCHEMA                                                                                         \
+    "{\"oneOf\": [{\"type\": \"string\"}, {\"const\": false}, {\"type\": \"object\", \"additionalProperties\": "       \
+    "false, \"properties\": {\"path\": {\"type\": \"string\"}, \"format\": {\"type\": \"string\"}, \"flush\": "        \
+    "{\"type\": \"string\"}, \"if\": {\"type\": \"string\"}, \"sample\": {\"type\": [\"string\", \"number\"]}}}]}"
 /* Prints the built-in formats of that name. Returns 0, -ENOENT or -ENOMEM. */
 MUST_CHECK int core_log_format_print(struct str name, struct buffer *out);
 /*
  * Returns a format by name: one of the file, else `main`, `combined` or `json`, compiled on first use. NULL: unknown
  * or out of memory.
  */
-const struct log_format *core_log_format_find(struct conf_reader *reader, const struct conf_rows *formats, struct str name);
+const struct log_format *core_log_format_find(struct conf_reader *reader, const struct conf_rows *formats,
+                                              struct str name);
 
 /* Returns the node with only one word of it, for reading that word as a path, number or size. */
 static inline struct conf_node core_word_node(const struct conf_node *node, struct str word)

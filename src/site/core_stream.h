@@ -7,25 +7,25 @@
 #include "site/configuration.h"
 
 struct stream_pass {
-    const struct upstream *upstream; /* NULL: none, or proxy_pass contains variables */
-    const struct template *text;    /* proxy_pass with variables; NULL: none */
+    const struct upstream *upstream;    /* NULL: none, or proxy_pass contains variables */
+    const struct template *text;        /* proxy_pass with variables; NULL: none */
 };
 
 struct core_stream {
     struct stream_pass pass;
-    const struct template *text;    /* return: the text sent to the client; NULL: the connection is proxied */
-    union proxy_address bind;       /* proxy_bind; AF_UNSPEC: none */
-    struct conf_rows log_formats;   /* struct log_format, without the built-in ones */
-    struct conf_rows access_logs;   /* struct access_log_row */
+    const struct template *text;            /* return: the text sent to the client; NULL: the connection is proxied */
+    union proxy_address bind;               /* proxy_bind; AF_UNSPEC: none */
+    struct conf_rows log_formats;           /* struct log_format, without the built-in ones */
+    struct conf_rows access_logs;           /* struct access_log_row */
     struct status_zone_setting status_zone;
     uint64_t connect_timeout_ms;
     uint64_t timeout_ms;
-    uint64_t next_tries;            /* 0: as many as there are servers */
-    uint64_t next_timeout_ms;       /* 0: no limit */
-    uint64_t upload_rate, download_rate; /* bytes per second and connection; 0: no limit */
+    uint64_t next_tries;                    /* 0: as many as there are servers */
+    uint64_t next_timeout_ms;               /* 0: no limit */
+    uint64_t upload_rate, download_rate;    /* bytes per second and connection; 0: no limit */
     uint64_t preread_size;
     uint64_t preread_timeout_ms;
-    int proxy_protocol;             /* 0: off; else its version */
+    int proxy_protocol;                     /* 0: off; else its version */
     bool ssl_preread;
     bool next_upstream;
     bool half_close;
@@ -34,9 +34,9 @@ struct core_stream {
 /* TLS to upstream servers. */
 struct core_stream_tls {
     bool on;
-    struct tls_client_settings ssl; /* proxy_ssl_... */
-    bool server_name, session_reuse; /* inverted copies of members of `ssl` */
-    const struct template *name;    /* NULL: the host of proxy_pass */
+    struct tls_client_settings ssl;     /* proxy_ssl_... */
+    bool server_name, session_reuse;    /* inverted copies of members of `ssl` */
+    const struct template *name;        /* NULL: the host of proxy_pass */
 };
 
 extern const struct conf_group core_stream_group, core_stream_tls_group;

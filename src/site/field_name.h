@@ -11,7 +11,7 @@
  * of `reserved` (terminated by NULL), which the server writes itself. `hint` is reported with a name that is not a
  * token. Returns 0, or -EINVAL after reporting it.
  */
-MUST_CHECK int field_name_check(struct conf_reader *reader, struct conf_mark mark, struct str name, const char *directive,
-                                const char *const *reserved, struct str hint);
+MUST_CHECK int field_name_check(struct conf_reader *reader, struct conf_mark mark, struct str name,
+                                const char *directive, const char *const *reserved, struct str hint);
 
 #endif

@@ -14,7 +14,7 @@ struct loaded_server {
     const struct conf_scope_values *values;
     const struct conf_node *node;
     bool valid;                     /* no error in its scope and in http's */
-    bool tls_checked;                    /* OpenSSL's errors about its settings have been reported */
+    bool tls_checked;               /* OpenSSL's errors about its settings have been reported */
     struct str zone_name;           /* of its zone, given or made: the names made for its locations begin with it */
 };
 
@@ -65,7 +65,8 @@ MUST_CHECK int load_stream(struct load *load, const struct conf_node *stream, co
  * servers of `stream` and for that of the control socket.
  * Returns 0 or -ENOMEM.
  */
-MUST_CHECK int load_servers(struct load *load, const struct conf_node *http, const struct conf_scope_values *values, size_t more);
+MUST_CHECK int load_servers(struct load *load, const struct conf_node *http, const struct conf_scope_values *values,
+                            size_t more);
 /* Loads the `upstream` blocks of `http`; called before the servers, which refer to them. Returns 0 or -ENOMEM. */
 MUST_CHECK int load_upstreams(struct load *load, const struct conf_node *http, const struct conf_scope_values *values);
 /* Loads one server's locations below `outer`, from the map at `node` (NULL: none). Returns 0 or -ENOMEM. */
@@ -82,22 +83,25 @@ condition_reader load_conditions_read;
 /* A key of `limit_except`: "GET POST", all methods except these; GET includes HEAD. */
 condition_reader load_methods_read;
 /*
- * Loads the blocks of `when` and `limit_except` at `node` and those of `outer` (NULL: none), each with the location as modified by it.
- * Returns 0 or -ENOMEM.
+ * Loads the blocks of `when` and `limit_except` at `node` and those of `outer` (NULL: none), each with the location as
+ * modified by it. Returns 0 or -ENOMEM.
  */
 MUST_CHECK int load_when_blocks(struct load *load, const struct conf_node *node, const struct location *outer,
                                 struct location *location);
 /*
- * Set what `status_zone` says: the zones of a server's own scope, the zone of a server of stream, or those of a location
- * of the server that was read last; `node` and `pair` are their places in the file. Called after their values are set.
- * Return 0 or -ENOMEM; errors are reported.
+ * Set what `status_zone` says: the zones of a server's own scope, the zone of a server of stream, or those of a
+ * location of the server that was read last; `node` and `pair` are their places in the file. Called after their values
+ * are set. Return 0 or -ENOMEM; errors are reported.
  */
 MUST_CHECK int load_server_zone(struct load *load, const struct conf_node *node, struct loaded_server *loaded);
 MUST_CHECK int load_stream_zone(struct load *load, const struct loaded_server *loaded, struct stream_server *stream);
 MUST_CHECK int load_location_zone(struct load *load, const struct conf_pair *pair, struct location *location);
 /* Collects the certificates of `ssl_certificate: acme` of all servers. Returns 0 or -ENOMEM; errors are reported. */
 MUST_CHECK int load_acme(struct load *load);
-/* Makes the TLS contexts of the endpoints answer challenges of tls-alpn-01, if a certificate uses them. Returns 0 or -ENOMEM. */
+/*
+ * Makes the TLS contexts of the endpoints answer challenges of tls-alpn-01, if a certificate uses them. Returns 0 or
+ * -ENOMEM.
+ */
 MUST_CHECK int load_acme_challenges(struct load *load);
 /* Returns the certificate of a server with `ssl_certificate: acme`; NULL: it was rejected. */
 const struct acme_certificate *load_acme_find(const struct load *load, const struct virtual_server *server);

@@ -13,11 +13,11 @@ struct stream;
 struct worker;
 
 enum outcome {
-    OUTCOME_DECLINED,       /* not handled: continue with the next module */
-    OUTCOME_RESPONDED,   /* x->response has its status, headers and body */
-    OUTCOME_PENDING,    /* kept: the module calls exchange_resume() exactly once, unless cancelled */
-    OUTCOME_ALLOWED,      /* an access module allows the request (for `satisfy: any`) */
-    OUTCOME_INTERNAL_REDIRECT,    /* x has a new URI: locate again (at most LIMIT_INTERNAL_REDIRECTS times) */
+    OUTCOME_DECLINED,               /* not handled: continue with the next module */
+    OUTCOME_RESPONDED,              /* x->response has its status, headers and body */
+    OUTCOME_PENDING,                /* kept: the module calls exchange_resume() exactly once, unless cancelled */
+    OUTCOME_ALLOWED,                /* an access module allows the request (for `satisfy: any`) */
+    OUTCOME_INTERNAL_REDIRECT,      /* x has a new URI: locate again (at most LIMIT_INTERNAL_REDIRECTS times) */
 };
 
 /* How `sluice explain` handles a module that would make network requests. */
@@ -51,7 +51,7 @@ enum server_rule {
 
 struct module {
     const char *name;
-    const struct directive *directives;             /* terminated by a row without a name; NULL: none */
+    const struct directive *directives; /* terminated by a row without a name; NULL: none */
     size_t conf_size;
     int (*conf_check)(void *conf, struct conf_reader *reader, const struct conf_node *at);
     /*
@@ -63,24 +63,32 @@ struct module {
     int (*worker_start)(struct worker *worker, void **out_state);
     void (*worker_stop)(void *state);
     enum outcome (*handler)(struct exchange *x, const void *conf, void *state);
-    int (*filter)(struct exchange *x, const void *conf); /* called before the head is sent: may edit it and wrap the body. 0 or -errno (status 500) */
-    /* Called with the response's fields set. True if the filter needs the whole body: no range may be served. NULL: it never does. */
+    /* Called before the head is sent: may edit it and wrap the body. 0 or -errno (status 500). */
+    int (*filter)(struct exchange *x, const void *conf);
+    /*
+     * Called with the response's fields set. True if the filter needs the whole body: no range may be served. NULL: it
+     * never does.
+     */
     bool (*needs_whole_body)(const struct exchange *x, const void *conf);
-    void (*finish)(struct exchange *x, const void *conf); /* called once per exchange, in every location */
-    bool (*finishes)(const void *conf); /* false: `finish` is needed in no location of this configuration. NULL: it is */
-    void (*cancel)(struct exchange *x, void *state);   /* the exchange ends while PENDING: release resources, do not resume */
+    /* Called once per exchange, in every location. */
+    void (*finish)(struct exchange *x, const void *conf);
+    /* False: `finish` is needed in no location of this configuration. NULL: it is. */
+    bool (*finishes)(const void *conf);
+    /* The exchange ends while PENDING: release resources, do not resume. */
+    void (*cancel)(struct exchange *x, void *state);
     const struct variable_table *variables;
-    bool limits_rate;                               /* its filter applies exchange_set_rate, and then runs even if idle */
-    enum server_rule server_rule;                   /* its part before a location is found */
+    bool limits_rate;                   /* its filter applies exchange_set_rate, and then runs even if idle */
+    enum server_rule server_rule;       /* its part before a location is found */
     /*
      * With a server_rule: returns true if it will respond; then all modules of the server's own scope run, too. NULL:
      * not known.
      */
     bool (*responds)(const struct exchange *x, const void *conf);
-    bool access;                                    /* an access check that `satisfy` counts. Such modules are adjacent in the list */
-    enum explain_mode explain_mode;                 /* for `sluice explain` */
-    bool control;                                   /* called for requests on the control socket (`control`), and for no others */
-    const struct stream_part *stream;               /* NULL: none */
+    /* An access check that `satisfy` counts. Such modules are adjacent in the list. */
+    bool access;
+    enum explain_mode explain_mode;     /* for `sluice explain` */
+    bool control;                       /* called for requests on the control socket (`control`), and for no others */
+    const struct stream_part *stream;   /* NULL: none */
 };
 
 /* Every module of this build in calling order, NULL-terminated. Generated from modules/meson.build. */

@@ -45,8 +45,9 @@ struct user_variables {
  * Collects the names below `tree` (NULL: none), except those that are exactly in `known`. Memory comes from the
  * arena. Returns 0 or -ENOMEM.
  */
-MUST_CHECK int user_variables_collect(struct arena *arena, const struct conf_node *tree, const struct variable_table *known,
-                                      const struct user_variable_subject *subject, struct user_variables *out);
+MUST_CHECK int user_variables_collect(struct arena *arena, const struct conf_node *tree,
+                                      const struct variable_table *known, const struct user_variable_subject *subject,
+                                      struct user_variables *out);
 
 /* Returns the variable of a word "$name"; NULL: not defined by the configuration. */
 struct user_variable *user_variable_find(const struct user_variables *own, struct str name);
@@ -58,7 +59,8 @@ MUST_CHECK int user_variable_read(struct conf_reader *reader, const struct conf_
  * For rows: sets the source of the variable's value when it is not set, evaluated at most once per subject unless
  * `uncached`. Returns 0, or -EINVAL after reporting it: the variable has a source already.
  */
-MUST_CHECK int user_variable_set_source(struct conf_reader *reader, const struct conf_node *node, struct user_variable *variable,
+MUST_CHECK int user_variable_set_source(struct conf_reader *reader, const struct conf_node *node,
+                                        struct user_variable *variable,
                                         struct str (*eval)(const void *subject, const void *source), const void *source,
                                         bool uncached);
 

@@ -20,7 +20,7 @@ struct condition {
     enum condition_kind kind;
     bool negated;
     const struct template *value;   /* the value to test, or the path of a file */
-    const struct template *operand;  /* CONDITION_EQUALS */
+    const struct template *operand; /* CONDITION_EQUALS */
     const struct capture *pattern;  /* CONDITION_MATCHES */
     struct conf_words among;        /* CONDITION_AMONG */
 };
@@ -29,11 +29,11 @@ struct condition {
 struct when_block {
     const struct condition *conditions; /* all of them must hold */
     size_t count;
-    struct location *location; /* the location with the directives of this condition applied */
-    const struct conf_pair *pair;   /* its place in the tree */
-    bool rules;                     /* of a server, with set, rewrite or return: runs before a location is found */
-    bool only_rules;                /* and has no other directives */
-    bool methods;                   /* of limit_except */
+    struct location *location;          /* the location with the directives of this condition applied */
+    const struct conf_pair *pair;       /* its place in the tree */
+    bool rules;                         /* of a server, with set, rewrite or return: runs before a location is found */
+    bool only_rules;                    /* and has no other directives */
+    bool methods;                       /* of limit_except */
 };
 
 #endif

@@ -10,15 +10,15 @@
 
 struct stream_flow {
     struct wire *from, *to;
-    struct pipe *pipe;              /* held; NULL: bytes are copied */
-    size_t pipe_bytes;              /* bytes in the pipe not yet passed to `to` */
-    uint64_t bytes;                 /* number of bytes passed to `to` */
-    uint64_t rate;                  /* bytes per second; 0: unlimited */
-    uint64_t began_ms;              /* time of the first read */
-    struct op pause;                /* timer until the next read */
+    struct pipe *pipe;                      /* held; NULL: bytes are copied */
+    size_t pipe_bytes;                      /* bytes in the pipe not yet passed to `to` */
+    uint64_t bytes;                         /* number of bytes passed to `to` */
+    uint64_t rate;                          /* bytes per second; 0: unlimited */
+    uint64_t began_ms;                      /* time of the first read */
+    struct op pause;                        /* timer until the next read */
     void (*idle)(struct stream_flow *flow); /* called after stream_flow_stop when a pending pause has ended */
-    bool ended;                     /* `from` has ended */
-    bool end_forwarded;             /* the end was forwarded to `to` */
+    bool ended;                             /* `from` has ended */
+    bool end_forwarded;                     /* the end was forwarded to `to` */
 };
 
 /* Starts reading; both wires are open. `rate` and `idle` are set, or 0 and NULL. */

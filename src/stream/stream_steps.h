@@ -16,54 +16,56 @@
 struct stream_attempt {
     struct stream_attempt *next;
     struct str server;
-    uint64_t begun_us, end_us;      /* end 0: not ended */
+    uint64_t begun_us, end_us;          /* end 0: not ended */
     uint64_t connect_us, first_byte_us; /* since begun_us; UINT64_MAX: not reached */
 };
 
 struct stream {
-    struct list link;               /* in worker->streams */
+    struct list link;                           /* in worker->streams */
     struct worker *worker;
     const struct endpoint *endpoint;
-    const struct virtual_server *virtual; /* the default server until the SNI name selects another */
-    const struct stream_server *server_conf; /* its `stream` configuration */
-    const struct core_stream *conf; /* its directives */
+    const struct virtual_server *virtual;       /* the default server until the SNI name selects another */
+    const struct stream_server *server_conf;    /* its `stream` configuration */
+    const struct core_stream *conf;             /* its directives */
     struct wire client;
     struct upstream_group *group;
     struct upstream_choice choice;
-    struct upstream_tls tls;        /* how to connect to the server */
+    struct upstream_tls tls;                    /* how to connect to the server */
     struct upstream_waiter waiter;
     struct upstream_peer *peer;
-    struct upstream_connection *server; /* owned until released; NULL: none */
-    struct stream_flow up, down;    /* from the client, from the server */
+    struct upstream_connection *server;         /* owned until released; NULL: none */
+    struct stream_flow up, down;                /* from the client, from the server */
     struct {
-        struct buffer input;        /* bytes received before the server was selected, and not sent to it yet */
-        struct client_hello_scan scan; /* of `input` */
-        uint64_t bytes;             /* length of `input` when the server was selected */
-        struct str name, protocol, alpn; /* of the ClientHello, for variables; data NULL: not read */
+        /* Bytes received before the server was selected, and not sent to it yet. */
+        struct buffer input;
+        struct client_hello_scan scan;          /* of `input` */
+        uint64_t bytes;                         /* length of `input` when the server was selected */
+        struct str name, protocol, alpn;        /* of the ClientHello, for variables; data NULL: not read */
     } preread;
-    struct arena arena;             /* memory with the lifetime of the connection; empty at first */
+    struct arena arena;                         /* memory with the lifetime of the connection; empty at first */
     struct stream_module_memory *module_memory; /* memory of modules */
-    struct user_variable_values user_variable_values;   /* values of the variables defined by the configuration */
-    struct stream_attempt *attempts, *attempt; /* the list, and the newest one */
-    struct transfer transfer;       /* of the client's wire, at the end */
-    struct str return_text;                /* `return`: the text still to be sent */
-    uint64_t own_bytes;             /* bytes sent by `return` */
+    /* Values of the variables defined by the configuration. */
+    struct user_variable_values user_variable_values;
+    struct stream_attempt *attempts, *attempt;  /* the list, and the newest one */
+    struct transfer transfer;                   /* of the client's wire, at the end */
+    struct str return_text;                     /* `return`: the text still to be sent */
+    uint64_t own_bytes;                         /* bytes sent by `return` */
     uint64_t began_us;
     struct op timer;
-    uint64_t moved_ms;              /* time of the last activity */
+    uint64_t moved_ms;                          /* time of the last activity */
     uint64_t began_ms;
-    uint64_t number;                /* $connection */
+    uint64_t number;                            /* $connection */
     uint64_t tries;
-    int status;                     /* $status: 200 unless rejected */
-    bool debug;                     /* debug_connection selects the client */
-    bool prereading;                /* no virtual server is selected yet */
+    int status;                                 /* $status: 200 unless rejected */
+    bool debug;                                 /* debug_connection selects the client */
+    bool prereading;                            /* no virtual server is selected yet */
     bool connected;
-    bool ending;                    /* the client's wire is closing */
-    bool closed;                    /* the client's wire is closed */
-    const struct proxy_header *header; /* the received PROXY protocol header; NULL: none */
-    union proxy_address address;    /* of the peer */
-    union proxy_address client_address;       /* the client's address set by stream_set_client; AF_UNSPEC: not set */
-    char proxy_header[PROXY_HEADER_WRITTEN]; /* the PROXY protocol header sent to the server */
+    bool ending;                                /* the client's wire is closing */
+    bool closed;                                /* the client's wire is closed */
+    const struct proxy_header *header;          /* the received PROXY protocol header; NULL: none */
+    union proxy_address address;                /* of the peer */
+    union proxy_address client_address;         /* the client's address set by stream_set_client; AF_UNSPEC: not set */
+    char proxy_header[PROXY_HEADER_WRITTEN];    /* the PROXY protocol header sent to the server */
 };
 
 static inline uint64_t stream_now_ms(const struct stream *stream)

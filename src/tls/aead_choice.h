@@ -13,12 +13,12 @@ enum tls_aead { TLS_AEAD_AUTO, TLS_AEAD_OPENSSL, TLS_AEAD_IPSEC_MB };
 
 /* Whether an engine can seal with a cipher, and the reason if it cannot. */
 enum aead_state {
-    AEAD_UNTESTED, /* excluded by ssl_aead: openssl */
+    AEAD_UNTESTED,                  /* excluded by ssl_aead: openssl */
     AEAD_USABLE,
     AEAD_NOT_BUILT,
-    AEAD_UNAVAILABLE,  /* the processor lacks its instructions, or memory is short */
-    AEAD_NO_CIPHER, /* it does not implement the cipher */
-    AEAD_WRONG,     /* a known-answer test failed */
+    AEAD_UNAVAILABLE,               /* the processor lacks its instructions, or memory is short */
+    AEAD_NO_CIPHER,                 /* it does not implement the cipher */
+    AEAD_WRONG,                     /* a known-answer test failed */
 };
 
 /* Duration of sealing a record, the shortest of several measurements; 0: not measured. */
@@ -31,15 +31,15 @@ struct aead_figures {
 
 /* Holds no pointers: the master shares it with the workers. */
 struct aead_choice {
-    uint8_t kind[RECORD_CIPHERS]; /* enum aead_kind: the chosen engine */
-    bool other_provider[RECORD_CIPHERS]; /* OpenSSL was configured to use another provider, for instance FIPS */
-    uint8_t state[AEAD_KINDS][RECORD_CIPHERS]; /* enum aead_state */
+    uint8_t kind[RECORD_CIPHERS];               /* enum aead_kind: the chosen engine */
+    bool other_provider[RECORD_CIPHERS];        /* OpenSSL was configured to use another provider, for instance FIPS */
+    uint8_t state[AEAD_KINDS][RECORD_CIPHERS];  /* enum aead_state */
     struct aead_figures figures[AEAD_KINDS][RECORD_CIPHERS];
 };
 
 /*
- * Tests each engine that `setting` permits, measures the ciphers that several of them serve (a few milliseconds; only if
- * `setting` is auto), and chooses.
+ * Tests each engine that `setting` permits, measures the ciphers that several of them serve (a few milliseconds; only
+ * if `setting` is auto), and chooses.
  */
 void aead_examine(enum tls_aead setting, struct aead_choice *out_choice);
 /* True if the engine computes the known answers of the cipher, which it has. */

@@ -20,7 +20,8 @@ struct client_hello {
 /* Progress over a ClientHello that arrives in pieces, so that each byte is examined once. Zeroed at first. */
 struct client_hello_scan {
     size_t record_offset;           /* offset of the next record header */
-    size_t content;                 /* message bytes in the records so far, including the outstanding rest of the last one */
+    /* Message bytes in the records so far, including the outstanding rest of the last one. */
+    size_t content;
     uint8_t message_header[4];      /* the first bytes of the message: type and length */
 };
 

@@ -62,7 +62,8 @@ struct str ktls_describe(const struct ktls_support *support, char *into, size_t 
  */
 MUST_CHECK enum ktls_reason ktls_enable(const struct ktls_calls *calls, int fd, const struct record_key *key);
 /* As ktls_enable; `*out_error` is the errno of the failing call, 0 if none failed. */
-MUST_CHECK enum ktls_reason ktls_enable_error(const struct ktls_calls *calls, int fd, const struct record_key *key, int *out_error);
+MUST_CHECK enum ktls_reason ktls_enable_error(const struct ktls_calls *calls, int fd, const struct record_key *key,
+                                              int *out_error);
 
 /*
  * Installs the next key of a kTLS socket after the KeyUpdate was sent as a record (Linux 6.14 and later, TLS 1.3).

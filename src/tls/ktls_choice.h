@@ -23,7 +23,7 @@ struct ktls_figures {
 
 /* Holds no pointers: the master shares it with the workers. Zeroed: the kernel encrypts bodies of every size. */
 struct ktls_choice {
-    bool offload;                   /* a NIC encrypts (tls-hw-tx-offload) */
+    bool offload;                       /* a NIC encrypts (tls-hw-tx-offload) */
     uint64_t threshold[RECORD_CIPHERS]; /* body size in bytes from which the kernel encrypts; KTLS_NEVER: none */
     struct ktls_figures figures[RECORD_CIPHERS];
 };

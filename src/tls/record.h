@@ -20,8 +20,10 @@ enum record_cipher { RECORD_NONE, RECORD_AES_128_GCM, RECORD_AES_256_GCM, RECORD
 
 enum record_version { RECORD_TLS_1_2 = 0x0303, RECORD_TLS_1_3 = 0x0304 };
 
-#define RECORD_OVERHEAD 29          /* maximum bytes added to a record: header 5, explicit nonce 8 or inner type 1, tag 16 */
-#define RECORD_INNER_MAX (LIMIT_RECORD_PLAINTEXT + 1) /* content, content type and padding of a TLS 1.3 record (RFC 8446 5.4) */
+/* Maximum bytes added to a record: header 5, explicit nonce 8 or inner type 1, tag 16. */
+#define RECORD_OVERHEAD 29
+/* Content, content type and padding of a TLS 1.3 record (RFC 8446 5.4). */
+#define RECORD_INNER_MAX (LIMIT_RECORD_PLAINTEXT + 1)
 #define RECORD_HEAD_MAX 13          /* maximum of record_head() */
 #define RECORD_SECRET_MAX 48        /* a TLS 1.3 traffic secret: SHA-256 or SHA-384 */
 
@@ -31,7 +33,8 @@ struct record_key {
     uint8_t cipher;                 /* enum record_cipher */
     uint8_t explicit_nonce[8];      /* TLS 1.2 AES-GCM: the next explicit nonce (RFC 5288 3) */
     uint8_t key[32];
-    uint8_t iv[12];                 /* TLS 1.3 and ChaCha20: the whole nonce; TLS 1.2 GCM: the salt in the first 4 bytes */
+    /* TLS 1.3 and ChaCha20: the whole nonce; TLS 1.2 GCM: the salt in the first 4 bytes. */
+    uint8_t iv[12];
     uint64_t sequence;              /* of the next record */
 };
 
@@ -77,16 +80,17 @@ void cipher_context_cache_destroy(struct cipher_context_cache *cache);
  * Returns the record's length; -EMSGSIZE, -ENOMEM, -EINVAL (unsupported version and cipher), or -EKEYEXPIRED past
  * LIMIT_RECORDS_PER_KEY (alerts and handshake messages have a reserve, so that the connection can close or rekey).
  */
-MUST_CHECK ssize_t record_seal(struct cipher_context_cache *cache, struct record_key *key, struct cipher_context **context, uint8_t type,
-                               const struct iovec *parts, int count, char *into);
+MUST_CHECK ssize_t record_seal(struct cipher_context_cache *cache, struct record_key *key,
+                               struct cipher_context **context, uint8_t type, const struct iovec *parts, int count,
+                               char *into);
 /*
  * Decrypts one TLS 1.3 record (RFC 8446 5.2) of type application_data: `record` is header, ciphertext and tag. Writes
  * content, content type and padding into `into` (room for the ciphertext, which it may overlap only wholly, at the same
  * address). `*context` as for record_seal. Success uses one sequence number; failure uses none. Returns the number of
  * bytes written; -EBADMSG: not authentic, or too short; -ENOMEM.
  */
-MUST_CHECK ssize_t record_open(struct cipher_context_cache *cache, struct record_key *key, struct cipher_context **context,
-                               struct str record, char *into);
+MUST_CHECK ssize_t record_open(struct cipher_context_cache *cache, struct record_key *key,
+                               struct cipher_context **context, struct str record, char *into);
 /* Bytes before the ciphertext: 5, or 13 with an explicit nonce. */
 size_t record_head(const struct record_key *key);
 /* Bytes that sealing adds to a record under this key. */

@@ -12,8 +12,9 @@ enum { REPLAY_BUCKETS = 16384, REPLAY_SLOTS = 8 };
 
 /* One megabyte, of which only used pages are touched. Zeroed: empty. */
 struct replay_window {
-    uint64_t closed;                /* 1: another window may have recorded ClientHellos for the same keys: all are rejected; atomic */
-    uint64_t slots[REPLAY_BUCKETS][REPLAY_SLOTS]; /* second << 32 | mark; 0: free; atomic */
+    /* 1: another window may have recorded ClientHellos for the same keys: all are rejected; atomic. */
+    uint64_t closed;
+    uint64_t slots[REPLAY_BUCKETS][REPLAY_SLOTS];   /* second << 32 | mark; 0: free; atomic */
 };
 
 /*

@@ -25,9 +25,11 @@ struct session_cache *session_cache_share(struct session_cache *cache);
 void session_cache_destroy(struct session_cache *cache);
 
 /*
- * Stores a copy for `lifetime_ms`. Sessions larger than an eighth of the cache or than LIMIT_TLS_SESSION are not stored.
+ * Stores a copy for `lifetime_ms`. Sessions larger than an eighth of the cache or than LIMIT_TLS_SESSION are not
+ * stored.
  */
-void session_cache_insert(struct session_cache *cache, struct str id, struct str session, uint64_t now_ms, uint64_t lifetime_ms);
+void session_cache_insert(struct session_cache *cache, struct str id, struct str session, uint64_t now_ms,
+                          uint64_t lifetime_ms);
 /*
  * Copies a session to `into` (LIMIT_TLS_SESSION bytes), to be wiped by the caller. Returns its length, or 0 if there
  * is none.

@@ -14,8 +14,8 @@ struct tls_session;
 
 /* Data stored in a ticket beside its session. */
 struct ticket_appdata {
-    bool accepted;      /* the client satisfied ssl_verify_client */
-    int64_t clock_offset_ms; /* tls_clock_offset_ms when the ticket was made */
+    bool accepted;                  /* the client satisfied ssl_verify_client */
+    int64_t clock_offset_ms;        /* tls_clock_offset_ms when the ticket was made */
 };
 /* Difference between the wall clock and the session's monotonic clock. */
 int64_t tls_clock_offset_ms(const struct tls_session *session);

@@ -14,17 +14,17 @@ enum { TLS_BIO_FIRST = 5 };
 
 /* Embedded in the session, found through BIO_get_data. */
 struct tls_bio {
-    struct str input;                /* received, not consumed; not owned */
-    const struct tls_output *output; /* not owned */
-    void *owner;                     /* of the output; not owned */
-    size_t consumed;                 /* bytes consumed in total: capped during the handshake */
+    struct str input;                   /* received, not consumed; not owned */
+    const struct tls_output *output;    /* not owned */
+    void *owner;                        /* of the output; not owned */
+    size_t consumed;                    /* bytes consumed in total: capped during the handshake */
     uint8_t first_bytes[TLS_BIO_FIRST]; /* the first bytes of the connection, to recognise other protocols */
-    uint8_t type;                    /* content type of the next write; 0: application data */
-    uint8_t cipher;      /* enum record_cipher of the accepted key; RECORD_NONE: none was offered */
-    uint8_t alerts;      /* sent since the handshake */
-    bool established;    /* the handshake is complete */
-    bool update_written; /* a KeyUpdate was sent, its new key is outstanding */
-    bool input_closed;   /* no further input is passed on */
+    uint8_t type;                       /* content type of the next write; 0: application data */
+    uint8_t cipher;                     /* enum record_cipher of the accepted key; RECORD_NONE: none was offered */
+    uint8_t alerts;                     /* sent since the handshake */
+    bool established;                   /* the handshake is complete */
+    bool update_written;                /* a KeyUpdate was sent, its new key is outstanding */
+    bool input_closed;                  /* no further input is passed on */
 };
 
 /* The shared BIO method. NULL when out of memory; freed by BIO_meth_free. */

@@ -52,37 +52,41 @@ struct tls_client_verify {
 
 /* The TLS settings of one virtual server. The array and its strings outlive the context. */
 struct tls_settings {
-    const struct str *names;        /* server_name: exact, "*.example.com", ".example.com"; for SNI and the self-signed certificate */
+    /* server_name: exact, "*.example.com", ".example.com"; for SNI and the self-signed certificate. */
+    const struct str *names;
     size_t name_count;
-    const struct regex *const *patterns; /* regular expressions of server_name, tried after all other names */
+    const struct regex *const *patterns;        /* regular expressions of server_name, tried after all other names */
     size_t pattern_count;
     const struct tls_certificate *certificates; /* one or two key types (ECDSA, RSA) */
     size_t certificate_count;
-    struct str passwords;           /* file of pass phrases for encrypted keys, one per line; empty: none */
-    bool reject;                    /* reject handshakes with unrecognized_name (RFC 6066 3); needs no certificate */
-    const struct str *alpn;         /* ALPN names in order of preference; NULL: "http/1.1", "http/1.0" */
-    bool http2;                     /* without `alpn`: "h2" precedes them */
-    size_t alpn_count;              /* 0 with a non-NULL alpn: no protocol is selected */
-    unsigned protocols;             /* bits of enum tls_protocol; 0: both */
-    struct str ciphers;             /* TLS 1.2, OpenSSL's list syntax; empty: TLS_CIPHERS_DEFAULT */
-    struct str ciphersuites;        /* TLS 1.3; empty: TLS_CIPHERSUITES_DEFAULT */
-    struct str curves;              /* "auto", empty (the same), or a list: "?X25519MLKEM768:X25519"; "?" skips groups that OpenSSL lacks */
-    struct str dh_parameters;       /* PEM file, or "auto": OpenSSL's groups; empty: no DHE in TLS 1.2 */
-    const struct tls_command *commands; /* applied in order after all other settings */
+    struct str passwords;                       /* file of pass phrases for encrypted keys, one per line; empty: none */
+    /* Reject handshakes with unrecognized_name (RFC 6066 3); needs no certificate. */
+    bool reject;
+    const struct str *alpn;                     /* ALPN names in order of preference; NULL: "http/1.1", "http/1.0" */
+    bool http2;                                 /* without `alpn`: "h2" precedes them */
+    size_t alpn_count;                          /* 0 with a non-NULL alpn: no protocol is selected */
+    unsigned protocols;                         /* bits of enum tls_protocol; 0: both */
+    struct str ciphers;                         /* TLS 1.2, OpenSSL's list syntax; empty: TLS_CIPHERS_DEFAULT */
+    struct str ciphersuites;                    /* TLS 1.3; empty: TLS_CIPHERSUITES_DEFAULT */
+    /* "auto", empty (the same), or a list: "?X25519MLKEM768:X25519"; "?" skips groups that OpenSSL lacks. */
+    struct str curves;
+    struct str dh_parameters;                   /* PEM file, or "auto": OpenSSL's groups; empty: no DHE in TLS 1.2 */
+    const struct tls_command *commands;         /* applied in order after all other settings */
     size_t command_count;
     bool prefer_server_ciphers;
     bool session_tickets;
-    const struct str *ticket_keys;  /* files: the first encrypts, all decrypt; none: generated keys */
+    const struct str *ticket_keys;              /* files: the first encrypts, all decrypt; none: generated keys */
     size_t ticket_key_count;
     uint64_t session_timeout_s;
     /* For clients without tickets; NULL: none. */
     const struct named_session_cache *session_cache;
-    bool early_data;                /* accept early data; needs tickets with generated keys and tls_context_share */
+    /* Accept early data; needs tickets with generated keys and tls_context_share. */
+    bool early_data;
     struct tls_client_verify client;
-    const void *owner;              /* opaque pointer of the settings' owner */
+    const void *owner;                          /* opaque pointer of the settings' owner */
     enum tls_ktls ktls;
-    uint64_t ktls_threshold;        /* body size in bytes from which the kernel encrypts */
-    bool is_default;                /* used if no name matches; without any, the first server is */
+    uint64_t ktls_threshold;                    /* body size in bytes from which the kernel encrypts */
+    bool is_default;                            /* used if no name matches; without any, the first server is */
 };
 
 enum tls_protocol { TLS_PROTOCOL_1_2 = 1, TLS_PROTOCOL_1_3 = 2 };
@@ -113,8 +117,8 @@ bool tls_has_group(const char *name);
 struct tls_context *tls_context_load(const struct tls_settings *servers, size_t count, struct log *log,
                                      tls_fault_report *report, void *owner);
 /* As tls_context_load, with the first fault and its hint in `out_error` (at least 512 bytes). */
-struct tls_context *tls_context_create(const struct tls_settings *servers, size_t count, struct log *log, char *out_error,
-                                       size_t error_size);
+struct tls_context *tls_context_create(const struct tls_settings *servers, size_t count, struct log *log,
+                                       char *out_error, size_t error_size);
 /*
  * A number for the state of all files of a server's settings (by stat(2)); it changes when one is changed, replaced
  * or removed. 0: there are no files.
@@ -135,22 +139,23 @@ void tls_files_finish(struct tls_files *files);
  * connections keep the old certificate, new ones get the new. False after all faults were reported: nothing changed.
  * `files` may be wiped afterwards.
  */
-MUST_CHECK bool tls_context_reload(struct tls_context *context, size_t server, const struct tls_files *files, struct log *log,
-                                  tls_fault_report *report, void *owner);
+MUST_CHECK bool tls_context_reload(struct tls_context *context, size_t server, const struct tls_files *files,
+                                   struct log *log, tls_fault_report *report, void *owner);
 /*
  * Uses ticket keys generated by another process (key files of a server take precedence) and the shared replay window
- * `replay_window` (NULL: early data are rejected). All processes with these keys must use the same `replay_window`. Both outlive the
- * context.
+ * `replay_window` (NULL: early data are rejected). All processes with these keys must use the same `replay_window`.
+ * Both outlive the context.
  */
-void tls_context_share(struct tls_context *context, const struct ticket_keys *keys, struct replay_window *replay_window);
+void tls_context_share(struct tls_context *context, const struct ticket_keys *keys,
+                       struct replay_window *replay_window);
 /* A pending challenge tls-alpn-01 of ACME (RFC 8737). */
 struct tls_challenge {
-    char identifier[LIMIT_ACME_NAME + 1]; /* a DNS name, or an IP address */
-    unsigned char digest[32];       /* SHA-256 of the key authorization */
+    char identifier[LIMIT_ACME_NAME + 1];   /* a DNS name, or an IP address */
+    unsigned char digest[32];               /* SHA-256 of the key authorization */
 };
 /*
- * Finds the pending challenge of a server name (SNI). Called inside a handshake, for a ClientHello that offers "acme-tls/1"
- * and no other protocol. False: there is none, and the handshake is rejected.
+ * Finds the pending challenge of a server name (SNI). Called inside a handshake, for a ClientHello that offers
+ * "acme-tls/1" and no other protocol. False: there is none, and the handshake is rejected.
  */
 typedef bool tls_challenge_find(void *owner, struct str server_name, struct tls_challenge *out_challenge);
 /*

@@ -27,7 +27,9 @@ struct tls_receiver {
     bool closed;                        /* close_notify was read */
 };
 
-/* Creates a receiver for the client's first application traffic secret. `cache` outlives it. NULL when out of memory. */
+/*
+ * Creates a receiver for the client's first application traffic secret. `cache` outlives it. NULL when out of memory.
+ */
 struct tls_receiver *tls_receiver_create(struct cipher_context_cache *cache, uint8_t cipher, struct str secret);
 /* Wipes keys and data. Accepts NULL. */
 void tls_receiver_destroy(struct tls_receiver *receiver);

@@ -13,37 +13,38 @@
 #include <openssl/ssl.h>
 
 struct tls_server {
-    const struct tls_context *context;   /* not owned */
-    const struct tls_settings *settings; /* not owned */
-    SSL_CTX *openssl;                    /* owned */
-    unsigned char *alpn;                 /* owned: length-prefixed names in order of preference (RFC 7301 3.1) */
+    const struct tls_context *context;  /* not owned */
+    /* Not owned. */
+    const struct tls_settings *settings;
+    SSL_CTX *openssl;                   /* owned */
+    unsigned char *alpn;                /* owned: length-prefixed names in order of preference (RFC 7301 3.1) */
     unsigned alpn_length;
-    char *groups; /* owned; NULL: OpenSSL's default list */
-    struct ticket_key *ticket_keys; /* owned: of ssl_session_ticket_key, the first encrypts; NULL: the context's */
+    char *groups;                       /* owned; NULL: OpenSSL's default list */
+    struct ticket_key *ticket_keys;     /* owned: of ssl_session_ticket_key, the first encrypts; NULL: the context's */
     size_t ticket_key_count;
     /* While it is being loaded: */
-    EVP_MD_CTX *digest;            /* owned: digest of all settings that a session depends on */
-    const struct tls_files *files; /* read instead of the disk; NULL: the disk */
-    SSL_CTX *previous;             /* not owned: the context being replaced; NULL: none */
-    struct tls_file *passwords;    /* owned: of ssl_password_file; NULL: none */
+    EVP_MD_CTX *digest;                 /* owned: digest of all settings that a session depends on */
+    const struct tls_files *files;      /* read instead of the disk; NULL: the disk */
+    SSL_CTX *previous;                  /* not owned: the context being replaced; NULL: none */
+    struct tls_file *passwords;         /* owned: of ssl_password_file; NULL: none */
 };
 
 struct tls_context {
-    struct tls_server *servers; /* owned */
+    struct tls_server *servers;             /* owned */
     size_t count;
-    struct tls_server *default_server; /* used if no name matches */
+    struct tls_server *default_server;      /* used if no name matches */
     struct tls_names names;
-    BIO_METHOD *method; /* owned */
-    const struct ticket_keys *tickets; /* generated keys: `own_tickets`, or shared ones; not owned */
+    BIO_METHOD *method;                     /* owned */
+    const struct ticket_keys *tickets;      /* generated keys: `own_tickets`, or shared ones; not owned */
     struct ticket_keys own_tickets;
-    struct replay_window *replay_window; /* replay window shared with `tickets`; not owned; NULL: no early data */
-    bool accepts_early_data;  /* at least one server accepts early data */
-    tls_challenge_find *find_challenge; /* NULL: none are answered */
+    struct replay_window *replay_window;    /* replay window shared with `tickets`; not owned; NULL: no early data */
+    bool accepts_early_data;                /* at least one server accepts early data */
+    tls_challenge_find *find_challenge;     /* NULL: none are answered */
     void *challenge_owner;
-    struct tls_server challenge_server; /* of challenges: without a certificate; zeroed: none */
-    bool client;        /* client sessions: tls_client.c */
-    bool no_server_name; /* client: no SNI */
-    bool no_resumption; /* client: no resumption */
+    struct tls_server challenge_server;     /* of challenges: without a certificate; zeroed: none */
+    bool client;                            /* client sessions: tls_client.c */
+    bool no_server_name;                    /* client: no SNI */
+    bool no_resumption;                     /* client: no resumption */
 };
 
 /* Loads the settings: tls_server.c. False after all faults were reported; it must be finished in either case. */
@@ -98,7 +99,8 @@ int tls_no_password(char *into, int size, int writing, void *unused);
 /* True if the file contains `words`; used for the fault text of a PEM file without the expected object. */
 bool tls_pem_contains(const struct tls_file *file, const char *words);
 /*
- * Reports that the file has no `what`, with `hint`; `tool` is the openssl command that converts one from DER. Returns false.
+ * Reports that the file has no `what`, with `hint`; `tool` is the openssl command that converts one from DER. Returns
+ * false.
  */
 bool tls_pem_report_missing(const struct tls_file *file, const char *what, const char *tool, const char *hint,
                             const struct tls_reporter *reporter);

@@ -21,8 +21,10 @@ struct tls_session;
  * session.
  */
 struct tls_output {
-    void (*ciphertext)(void *owner, struct str bytes); /* for the socket, before the owner has the key */
-    void (*record)(void *owner, uint8_t type, struct str plaintext); /* afterwards: the owner seals it; type: RFC 8446 5.1 */
+    /* For the socket, before the owner has the key. */
+    void (*ciphertext)(void *owner, struct str bytes);
+    /* Afterwards: the owner seals it; type: RFC 8446 5.1. */
+    void (*record)(void *owner, uint8_t type, struct str plaintext);
     /*
      * The key of the next record: at the end of the handshake, and again after an own KeyUpdate, which was passed to
      * `record` just before as the last record under the old key. The owner copies it.
@@ -95,8 +97,8 @@ MUST_CHECK int tls_session_update_key(struct tls_session *session);
 void tls_session_shutdown(struct tls_session *session);
 
 /*
- * An error text for the last -EPROTO: OpenSSL's reason, or a plainer text such as "plain HTTP request on a TLS port". Never
- * NULL; not freed.
+ * An error text for the last -EPROTO: OpenSSL's reason, or a plainer text such as "plain HTTP request on a TLS port".
+ * Never NULL; not freed.
  */
 const char *tls_session_error(const struct tls_session *session);
 /* True if the session failed because an allocation failed. */
@@ -146,16 +148,17 @@ struct str tls_session_client_verify(const struct tls_session *session, struct a
 
 enum tls_client_property {
     TLS_CLIENT_SUBJECT, TLS_CLIENT_ISSUER,  /* names in the format of RFC 2253 */
-    TLS_CLIENT_SERIAL,              /* hexadecimal */
-    TLS_CLIENT_FINGERPRINT,         /* SHA-1, hexadecimal */
+    TLS_CLIENT_SERIAL,                      /* hexadecimal */
+    TLS_CLIENT_FINGERPRINT,                 /* SHA-1, hexadecimal */
     TLS_CLIENT_START, TLS_CLIENT_END,
-    TLS_CLIENT_REMAIN,              /* days */
+    TLS_CLIENT_REMAIN,                      /* days */
     TLS_CLIENT_PEM,
-    TLS_CLIENT_PEM_FOLDED,          /* each line but the first begins with a tab */
-    TLS_CLIENT_PEM_ESCAPED,         /* percent-encoded */
+    TLS_CLIENT_PEM_FOLDED,                  /* each line but the first begins with a tab */
+    TLS_CLIENT_PEM_ESCAPED,                 /* percent-encoded */
 };
 /* A property of the client's certificate, in the arena; data is NULL without a certificate. */
-struct str tls_session_client_property(const struct tls_session *session, enum tls_client_property property, struct arena *arena);
+struct str tls_session_client_property(const struct tls_session *session, enum tls_client_property property,
+                                       struct arena *arena);
 /* The settings of the virtual server that SNI selected; of the default server before the ClientHello. */
 const struct tls_settings *tls_session_settings(const struct tls_session *session);
 

@@ -18,20 +18,20 @@ enum early {
 
 /* Small, because every connection has one, idle or not. */
 struct tls_session {
-    SSL *ssl; /* owned; owns the BIO over `bio` */
+    SSL *ssl;                           /* owned; owns the BIO over `bio` */
     struct tls_bio bio;
-    const struct tls_server *server; /* not owned: selected by SNI */
-    struct tls_receiver *receiver;   /* owned; NULL: OpenSSL decrypts */
-    const char *error;               /* a constant sentence; NULL: none */
-    uint32_t updates_since_ms;       /* low bits of now_ms at the first of `key_updates` */
-    uint8_t key_updates;             /* of the peer, within LIMIT_KEY_UPDATES_MS */
-    bool failed;                     /* nothing is read or written any more */
-    bool out_of_memory;              /* the reason of `failed` */
-    bool finished;                   /* the handshake is complete */
-    uint8_t early;                   /* enum early */
-    char first_early;                /* EARLY_DETECTED */
-    bool update_rejected;            /* the owner rejected a new key */
-    bool close_notify_queued;        /* close_notify was queued */
+    const struct tls_server *server;    /* not owned: selected by SNI */
+    struct tls_receiver *receiver;      /* owned; NULL: OpenSSL decrypts */
+    const char *error;                  /* a constant sentence; NULL: none */
+    uint32_t updates_since_ms;          /* low bits of now_ms at the first of `key_updates` */
+    uint8_t key_updates;                /* of the peer, within LIMIT_KEY_UPDATES_MS */
+    bool failed;                        /* nothing is read or written any more */
+    bool out_of_memory;                 /* the reason of `failed` */
+    bool finished;                      /* the handshake is complete */
+    uint8_t early;                      /* enum early */
+    char first_early;                   /* EARLY_DETECTED */
+    bool update_rejected;               /* the owner rejected a new key */
+    bool close_notify_queued;           /* close_notify was queued */
 };
 
 _Static_assert(sizeof(struct tls_session) <= 104, "10,000 idle connections have one each");
@@ -72,8 +72,8 @@ int tls_session_result(struct tls_session *session, int result);
 /* SSL_do_handshake, during which the session gets the client's secret of application data. */
 int tls_session_do_handshake(struct tls_session *session);
 /*
- * Reads at most one record from the input by OpenSSL, so that a request for a new key is seen before OpenSSL answers it.
- * Results as tls_session_read.
+ * Reads at most one record from the input by OpenSSL, so that a request for a new key is seen before OpenSSL answers
+ * it. Results as tls_session_read.
  */
 ssize_t tls_session_read_record(struct tls_session *session, char *into, size_t size);
 

@@ -10,11 +10,11 @@
 enum top_style { TOP_NORMAL, TOP_TITLE, TOP_HEADING, TOP_FAULT };
 
 struct top_screen {
-    unsigned columns, rows;         /* of the terminal, at most the limits */
-    unsigned used;                  /* lines that are filled */
+    unsigned columns, rows;                 /* of the terminal, at most the limits */
+    unsigned used;                          /* lines that are filled */
     struct top_line {
         enum top_style style;
-        char text[LIMIT_TOP_COLUMNS + 1]; /* printable ASCII, at most `columns` characters */
+        char text[LIMIT_TOP_COLUMNS + 1];   /* printable ASCII, at most `columns` characters */
     } lines[LIMIT_TOP_ROWS];
 };
 

@@ -9,15 +9,15 @@
 #include "top/top_rates.h"
 
 struct top_monitor {
-    const struct top_server *server; /* not owned */
-    uint64_t interval_us;           /* between the end of a reading and the start of the next one */
-    uint64_t next_us;               /* monotonic time of the next start */
-    struct top_fetch fetch;         /* fetch.fd and fetch.events are to be polled; -1: none */
-    struct top_sample samples[2];   /* the two latest, in turn */
-    unsigned readings;              /* 0, 1; 2: two or more */
-    unsigned latest;                /* index in samples, if readings > 0 */
-    struct top_rates rates;         /* if readings is 2 */
-    char fault[LIMIT_TOP_FAULT];    /* cause of the failure of the last reading; empty: it succeeded */
+    const struct top_server *server;    /* not owned */
+    uint64_t interval_us;               /* between the end of a reading and the start of the next one */
+    uint64_t next_us;                   /* monotonic time of the next start */
+    struct top_fetch fetch;             /* fetch.fd and fetch.events are to be polled; -1: none */
+    struct top_sample samples[2];       /* the two latest, in turn */
+    unsigned readings;                  /* 0, 1; 2: two or more */
+    unsigned latest;                    /* index in samples, if readings > 0 */
+    struct top_rates rates;             /* if readings is 2 */
+    char fault[LIMIT_TOP_FAULT];        /* cause of the failure of the last reading; empty: it succeeded */
 };
 
 /* The first reading starts at once. `server` outlives the monitor. */

@@ -21,8 +21,8 @@ struct top_quantile {
 };
 
 struct top_upstream_rate {
-    const struct top_upstream *upstream; /* of the later sample */
-    double requests, failures;      /* per second */
+    const struct top_upstream *upstream;    /* of the later sample */
+    double requests, failures;              /* per second */
 };
 
 struct top_zone_rate {

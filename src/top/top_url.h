@@ -11,10 +11,10 @@
 
 struct top_url {
     char text[LIMIT_TOP_URL + 1];
-    char host[LIMIT_TOP_URL + 1];   /* without brackets */
-    char port[6];                   /* default: 80 */
-    char authority[LIMIT_TOP_URL + 1]; /* the value of Host */
-    char target[LIMIT_TOP_URL + 1]; /* path and query; default: /status */
+    char host[LIMIT_TOP_URL + 1];       /* without brackets */
+    char port[6];                       /* default: 80 */
+    char authority[LIMIT_TOP_URL + 1];  /* the value of Host */
+    char target[LIMIT_TOP_URL + 1];     /* path and query; default: /status */
 };
 
 /* Parses `text` into `out_url`. Returns NULL, or a static sentence with the fault. */

@@ -1,5 +1,6 @@
 /*
- * The live view in a terminal, by ncurses. In a build with -Dtop=disabled, top_view_left_out.c reports that there is none.
+ * The live view in a terminal, by ncurses. In a build with -Dtop=disabled, top_view_left_out.c reports that there is
+ * none.
  */
 #ifndef TOP_TOP_VIEW_H
 #define TOP_TOP_VIEW_H

@@ -49,15 +49,15 @@ struct upstream_statuses {
 struct upstream_check {
     struct str uri, host;
     int proxy_protocol;                     /* version of the PROXY protocol header that begins a check; 0: none */
-    struct str proxy_header;            /* the header; empty: none */
-    struct str request;             /* by HTTP/1.1: the request as sent; empty: the check only connects */
-    const struct h2_client_request *http2; /* by HTTP/2, in place of `request`; NULL: HTTP/1.1 */
-    struct upstream_statuses *match; /* accepted statuses */
+    struct str proxy_header;                /* the header; empty: none */
+    struct str request;                     /* by HTTP/1.1: the request as sent; empty: the check only connects */
+    const struct h2_client_request *http2;  /* by HTTP/2, in place of `request`; NULL: HTTP/1.1 */
+    struct upstream_statuses *match;        /* accepted statuses */
     size_t match_count;
     uint64_t interval_ms, timeout_ms;
-    uint64_t fails, passes;         /* consecutive results before the state changes */
+    uint64_t fails, passes;                 /* consecutive results before the state changes */
     bool https;
-    bool by_http2;                  /* `http2` is set when the group's name is known */
+    bool by_http2;                          /* `http2` is set when the group's name is known */
 };
 
 /* TCP ports of servers that are added at run time. */
@@ -74,18 +74,18 @@ struct upstream {
     struct upstream_server *servers;
     size_t count;
     enum upstream_balance balance;
-    const struct template *key;     /* of ip_hash and hash; NULL: none */
+    const struct template *key;                 /* of ip_hash and hash; NULL: none */
     struct upstream_sticky sticky;
-    const struct upstream_check *check; /* NULL: none */
-    const struct resolver_settings *resolver; /* for the names of its servers */
-    uint64_t keepalive;             /* idle connections kept per worker; 0: none */
+    const struct upstream_check *check;         /* NULL: none */
+    const struct resolver_settings *resolver;   /* for the names of its servers */
+    uint64_t keepalive;                         /* idle connections kept per worker; 0: none */
     uint64_t keepalive_timeout_ms;
     uint64_t keepalive_requests;
-    unsigned index;                 /* index among all groups of the configuration */
+    unsigned index;                             /* index among all groups of the configuration */
     enum upstream_user user;
-    bool zone;                      /* servers can be added and removed at run time */
-    struct upstream_ports ports;    /* of `zone` */
-    bool named;                     /* an `upstream` block, not an address of a proxy_pass */
+    bool zone;                                  /* servers can be added and removed at run time */
+    struct upstream_ports ports;                /* of `zone` */
+    bool named;                                 /* an `upstream` block, not an address of a proxy_pass */
     struct upstream *next;
 };
 
@@ -95,9 +95,10 @@ struct upstreams {
     struct upstream *first;
     struct upstream **last;
     unsigned count;
-    bool any_address;               /* variables choose the address of a server at run time */
-    enum upstream_user user;        /* the user of groups being added or searched */
-    const struct resolver_settings *resolver[UPSTREAM_USERS]; /* for addresses; NULL: the system's */
+    bool any_address;                           /* variables choose the address of a server at run time */
+    enum upstream_user user;                    /* the user of groups being added or searched */
+    /* For addresses; NULL: the system's. */
+    const struct resolver_settings *resolver[UPSTREAM_USERS];
     struct upstream_tls_context *tls_contexts;  /* owned: TLS contexts for proxy_pass and other gateways */
 };
 
@@ -114,13 +115,14 @@ extern const struct conf_group upstream_group;
  */
 MUST_CHECK int upstreams_begin(struct upstreams *upstreams, const struct upstream_settings *settings);
 /* Adds the block `name`, whose scope was read. 0, -EINVAL (reported), or -ENOMEM. */
-MUST_CHECK int upstreams_add(struct upstreams *upstreams, struct conf_reader *reader, const struct conf_node *at, struct str name,
-                             const struct upstream_settings *settings);
+MUST_CHECK int upstreams_add(struct upstreams *upstreams, struct conf_reader *reader, const struct conf_node *at,
+                             struct str name, const struct upstream_settings *settings);
 /*
  * The group for `authority` ("backend", "127.0.0.1:9001", "[::1]", "app.internal:80", "unix:/run/app.sock"): a block
  * of that name, else a group of one server, created on first use. NULL with -EINVAL (malformed) or -ENOMEM.
  */
-const struct upstream *upstreams_target(struct upstreams *upstreams, struct str authority, uint16_t default_port, int *out_error);
+const struct upstream *upstreams_target(struct upstreams *upstreams, struct str authority, uint16_t default_port,
+                                        int *out_error);
 
 /* Parses an authority into a server with default parameters. 0 or -EINVAL. `text` is not copied. */
 MUST_CHECK int upstream_server_parse(struct str text, uint16_t default_port, struct upstream_server *out_server);
@@ -133,7 +135,8 @@ void upstream_single(struct upstream *upstream, struct upstream_server *server);
  * Creates a TLS context for these settings, unless there is one. 0, or -EINVAL with an error text in `out_error` (at
  * least 256 bytes). The texts of the settings outlive the configuration.
  */
-MUST_CHECK int upstreams_add_tls(struct upstreams *upstreams, const struct tls_client_settings *settings, char *out_error, size_t error_size);
+MUST_CHECK int upstreams_add_tls(struct upstreams *upstreams, const struct tls_client_settings *settings,
+                                 char *out_error, size_t error_size);
 /* Frees all memory outside the arena. */
 void upstreams_finish(struct upstreams *upstreams);
 /* For upstream_conf.c: adds a group that is in the arena. */

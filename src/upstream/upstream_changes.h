@@ -1,7 +1,7 @@
 /*
  * Servers that `sluice ctl upstreams add` and `remove` have added to groups and removed from them, in memory that all
- * workers share. Each worker applies the rows to its own peers (upstream_follow.c). The rows belong to one configuration;
- * a later one begins without any.
+ * workers share. Each worker applies the rows to its own peers (upstream_follow.c). The rows belong to one
+ * configuration; a later one begins without any.
  */
 #ifndef UPSTREAM_UPSTREAM_CHANGES_H
 #define UPSTREAM_UPSTREAM_CHANGES_H
@@ -39,7 +39,9 @@ struct upstream_changes *upstream_changes_create(void);
 /* Accepts NULL. */
 void upstream_changes_destroy(struct upstream_changes *changes);
 
-/* The number of changes so far. Without the lock: a worker that sees another number than before applies the rows again. */
+/*
+ * The number of changes so far. Without the lock: a worker that sees another number than before applies the rows again.
+ */
 uint64_t upstream_changes_count(const struct upstream_changes *changes);
 
 /* The master never locks the table, and reads none of it. */
@@ -53,10 +55,11 @@ uint64_t upstream_changes_configuration(const struct upstream_changes *changes);
 /* Replaces a forged number. The rows remain. */
 void upstream_changes_set_configuration(struct upstream_changes *changes, uint64_t configuration);
 /*
- * Copies row `index`, below LIMIT_UPSTREAM_CHANGES. False: it is unused, or not valid. A compromised worker may write any
- * value: those of a copied row are within the limits of base/limits.h, but its name need not be an address.
+ * Copies row `index`, below LIMIT_UPSTREAM_CHANGES. False: it is unused, or not valid. A compromised worker may write
+ * any value: those of a copied row are within the limits of base/limits.h, but its name need not be an address.
  */
-MUST_CHECK bool upstream_changes_read(const struct upstream_changes *changes, unsigned index, struct upstream_change *out);
+MUST_CHECK bool upstream_changes_read(const struct upstream_changes *changes, unsigned index,
+                                      struct upstream_change *out);
 /*
  * Adds a row for that configuration, and removes those of an older one. A row that is not valid is replaced.
  * `change->serial` is ignored; the row gets the next one. Returns 0, -ENOSPC if the table is full, or -ESTALE if it has

@@ -11,8 +11,8 @@
  * value of `first` (NULL: it is like the others), and a word without a value is on. 0, -EINVAL (reported) or
  * -ENOMEM.
  */
-MUST_CHECK int upstream_words_to_map(struct conf_reader *reader, const struct conf_node *node, const struct conf_words *words,
-                                     const char *first, struct conf_node *out_map);
+MUST_CHECK int upstream_words_to_map(struct conf_reader *reader, const struct conf_node *node,
+                                     const struct conf_words *words, const char *first, struct conf_node *out_map);
 /* Reads a row of `server` into a struct upstream_server. */
 int upstream_read_server(struct conf_reader *reader, const struct conf_node *node, void *out);
 

@@ -38,8 +38,8 @@ struct upstream_name {
 
 /* A resolver per distinct settings. */
 struct upstream_resolver {
-    const struct resolver_settings *settings; /* part of the configuration */
-    struct resolver *resolver;      /* owned */
+    const struct resolver_settings *settings;   /* part of the configuration */
+    struct resolver *resolver;                  /* owned */
     struct upstream_resolver *next;
 };
 
@@ -63,41 +63,41 @@ struct upstream_added {
 
 /* A TLS context per distinct settings. */
 struct upstream_tls_context {
-    struct tls_client_settings settings; /* its texts are part of the configuration */
-    struct tls_context *context;    /* owned */
+    struct tls_client_settings settings;    /* its texts are part of the configuration */
+    struct tls_context *context;            /* owned */
     struct upstream_tls_context *next;
 };
 
 struct upstream_pool {
     struct loop *loop;
     struct log *log;
-    const struct upstreams *upstreams; /* part of the configuration */
-    struct upstream_zone *zone;     /* NULL: peers have only per-worker state */
-    unsigned worker;                /* index in the zone */
-    struct wire_shared wires;       /* counters and caps of the wires, separate from those of clients */
+    const struct upstreams *upstreams;  /* part of the configuration */
+    struct upstream_zone *zone;         /* NULL: peers have only per-worker state */
+    unsigned worker;                    /* index in the zone */
+    struct wire_shared wires;           /* counters and caps of the wires, separate from those of clients */
     struct wire_counters counters;
     struct wire_settings settings;
-    struct upstream_group *groups;  /* indexed by upstream->index */
+    struct upstream_group *groups;      /* indexed by upstream->index */
     unsigned group_count;
     struct upstream_target *targets;
     struct upstream_tls_context *tls_contexts;
     struct table targets_by_name;
-    uint64_t check_interval_ms;     /* the shortest interval of the groups' health checks; 0: none */
-    struct list connections;        /* all but idle connections */
+    uint64_t check_interval_ms;         /* the shortest interval of the groups' health checks; 0: none */
+    struct list connections;            /* all but idle connections */
     struct list woken;
-    struct op tick;                 /* processes `woken` */
+    struct op tick;                     /* processes `woken` */
     struct upstream_resolver *resolvers;
-    struct list names_due;          /* names without an open query */
-    struct op next_name;            /* timer of the next due name */
-    bool name_removed;              /* requests may wait for a name that was removed: notified by that timer */
-    struct upstream_changes *changes; /* of the zone; NULL: not followed */
-    uint64_t configuration;         /* number of the configuration, for these */
-    uint64_t changes_seen;          /* their count when they were applied */
-    uint64_t newer_since_ms;        /* they have the number of a newer configuration since then; 0: they have not */
-    struct op follow;               /* timer of the next look at them */
-    bool sweep;                     /* retired peers wait for that timer */
+    struct list names_due;              /* names without an open query */
+    struct op next_name;                /* timer of the next due name */
+    bool name_removed;                  /* requests may wait for a name that was removed: notified by that timer */
+    struct upstream_changes *changes;   /* of the zone; NULL: not followed */
+    uint64_t configuration;             /* number of the configuration, for these */
+    uint64_t changes_seen;              /* their count when they were applied */
+    uint64_t newer_since_ms;            /* they have the number of a newer configuration since then; 0: they have not */
+    struct op follow;                   /* timer of the next look at them */
+    bool sweep;                         /* retired peers wait for that timer */
     bool stopping;
-    bool retired;                   /* set by upstream_pool_retire */
+    bool retired;                       /* set by upstream_pool_retire */
 };
 
 /* upstream_peer.c: creates the peer of the group with that address. NULL when out of memory. */
@@ -114,15 +114,16 @@ void upstream_peer_free(struct upstream_peer *peer);
 void upstream_peer_free_unused(struct upstream_peer *peer);
 
 /*
- * upstream_socket.c: a socket for a connection to that address, not connected, bound to the local address unless that is
- * NULL. Returns the descriptor or -errno.
+ * upstream_socket.c: a socket for a connection to that address, not connected, bound to the local address unless that
+ * is NULL. Returns the descriptor or -errno.
  */
 MUST_CHECK int upstream_socket_open(const struct listen_address *address, const struct sockaddr *local_address);
 
 /* upstream_connection.c: closes an idle connection; the user of a shared one gets `failed`. */
 void upstream_connection_discard(struct upstream_connection *connection);
 /* Creates a connection that is connecting, and belongs to no list. NULL with *out_error. */
-struct upstream_connection *upstream_connection_create(struct upstream_peer *peer, const struct upstream_tls *tls, int *out_error);
+struct upstream_connection *upstream_connection_create(struct upstream_peer *peer, const struct upstream_tls *tls,
+                                                       int *out_error);
 /* Stores the server's TLS session, which arrived with or after the first response. */
 void upstream_connection_store_session(struct upstream_connection *connection);
 /* Aborts released connections that have not closed yet; their unsent output is lost. */
@@ -131,8 +132,8 @@ void upstream_connections_stop(struct upstream_pool *pool);
 /* upstream_keepalive.c: true if the connection has this local address, these TLS settings and this name. */
 bool upstream_connection_matches(const struct upstream_connection *connection, const struct upstream_tls *tls);
 /*
- * True if it can become idle. If its group has `keepalive` idle connections already, closes that of its peer that has been
- * idle for the longest time.
+ * True if it can become idle. If its group has `keepalive` idle connections already, closes that of its peer that has
+ * been idle for the longest time.
  */
 bool upstream_connection_may_keep_idle(struct upstream_connection *connection);
 /* Puts it among the idle connections of its peer, and sets keepalive_timeout. */
@@ -214,10 +215,14 @@ uint64_t upstream_resolve_retry_ms(unsigned failures, uint64_t valid_ms);
 void upstream_names_stop(struct upstream_pool *pool);
 void upstream_names_finish(struct upstream_group *group);
 
-/* upstream_addresses.c: creates peers for the addresses of the answer that are new, and retires those whose address is gone. */
+/*
+ * upstream_addresses.c: creates peers for the addresses of the answer that are new, and retires those whose address is
+ * gone.
+ */
 void upstream_addresses_apply(struct upstream_name *name, const struct resolver_answer *answer);
 /* Stores the addresses of a server's name for all workers. */
-void upstream_addresses_store(const struct upstream_group *group, const struct upstream_server *server, const struct resolver_answer *answer);
+void upstream_addresses_store(const struct upstream_group *group, const struct upstream_server *server,
+                              const struct resolver_answer *answer);
 /* Uses the addresses that earlier workers stored, if any, so that requests need not wait for the first answer. */
 void upstream_addresses_load(struct upstream_name *name);
 

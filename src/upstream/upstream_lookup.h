@@ -16,8 +16,8 @@ struct upstream_lookup {
 };
 
 /*
- * Starts the query, with the resolver of the group. The caller has set `done`; the text of the server lasts as long as the
- * lookup. 0 or -ENOMEM; then `done` is not called.
+ * Starts the query, with the resolver of the group. The caller has set `done`; the text of the server lasts as long as
+ * the lookup. 0 or -ENOMEM; then `done` is not called.
  */
 MUST_CHECK int upstream_lookup_start(struct upstream_lookup *lookup, struct upstream_group *group,
                                      const struct upstream_server *server);

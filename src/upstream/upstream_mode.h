@@ -1,6 +1,6 @@
 /*
- * The administrative state of a peer in shared memory: mode and weight, as configured or as set by `sluice ctl`, and its
- * names. A compromised worker may write any value there: these functions return valid ones.
+ * The administrative state of a peer in shared memory: mode and weight, as configured or as set by `sluice ctl`, and
+ * its names. A compromised worker may write any value there: these functions return valid ones.
  */
 #ifndef UPSTREAM_UPSTREAM_MODE_H
 #define UPSTREAM_UPSTREAM_MODE_H
@@ -25,13 +25,15 @@ uint64_t upstream_read_weight(const struct upstream_shared *state);
 const char *upstream_state_name(const struct upstream_shared *state);
 
 /*
- * Sets the mode. UPSTREAM_UP also ends a pause after failures, and begins slow_start at `now_ms` of the monotonic clock.
- * Returns the mode before, or UPSTREAM_UP if the value before is not a mode.
+ * Sets the mode. UPSTREAM_UP also ends a pause after failures, and begins slow_start at `now_ms` of the monotonic
+ * clock. Returns the mode before, or UPSTREAM_UP if the value before is not a mode.
  */
 enum upstream_mode upstream_set_mode(struct upstream_shared *state, enum upstream_mode mode, uint64_t now_ms);
 /* Sets the weight, at least 1. Returns the weight before. */
 uint64_t upstream_set_weight(struct upstream_shared *state, uint64_t weight);
-/* Sets the weight of an SRV record, unless it is the same as in the last call: then `sluice ctl` may have changed it. */
+/*
+ * Sets the weight of an SRV record, unless it is the same as in the last call: then `sluice ctl` may have changed it.
+ */
 void upstream_configure_weight(struct upstream_shared *state, uint64_t weight);
 
 #endif

@@ -32,10 +32,11 @@ struct upstream_peer {
     bool backup;
     uint64_t lost_weight;           /* by failures; grows back with each selection */
     int place;                      /* index in the zone; negative: none */
-    struct upstream_shared *state;   /* in the zone, or `own` */
+    struct upstream_shared *state;  /* in the zone, or `own` */
     struct upstream_shared own;
     char route[17];                 /* value of sticky cookies */
-    struct tls_resumption resumption; /* of its newest TLS connection */
+    /* Of its newest TLS connection. */
+    struct tls_resumption resumption;
     bool retired;                   /* retired: freed with its last connection */
 };
 
@@ -47,10 +48,10 @@ struct upstream_waiter {
 
 /* How to open a connection. */
 struct upstream_tls {
-    struct str proxy_header;            /* sent before TLS, constant until `opened`; prevents reuse; empty: none */
-    const struct sockaddr *local_address; /* lasts as long as the pool; NULL: chosen by the system */
-    struct tls_context *context;    /* from upstream_pool_tls; NULL: plain */
-    struct str name;                /* name that the certificate must match */
+    struct str proxy_header;                /* sent before TLS, constant until `opened`; prevents reuse; empty: none */
+    const struct sockaddr *local_address;   /* lasts as long as the pool; NULL: chosen by the system */
+    struct tls_context *context;            /* from upstream_pool_tls; NULL: plain */
+    struct str name;                        /* name that the certificate must match */
 };
 
 /* Events of a connection for its user, always called from the loop. */
@@ -72,34 +73,34 @@ struct upstream_events {
 enum upstream_state { UPSTREAM_CONNECTING, UPSTREAM_OPEN, UPSTREAM_IDLE, UPSTREAM_CLOSING };
 
 struct upstream_connection {
-    struct list link;               /* in pool->connections, or peer->idle */
-    struct list woken;              /* in pool->woken */
-    struct list sharing;            /* in peer->shared */
+    struct list link;                       /* in pool->connections, or peer->idle */
+    struct list woken;                      /* in pool->woken */
+    struct list sharing;                    /* in peer->shared */
     struct upstream_pool *pool;
     struct upstream_peer *peer;
-    struct wire wire;               /* used directly by the user while open: receive, send, flush */
+    struct wire wire;                       /* used directly by the user while open: receive, send, flush */
     struct op connect;
     struct op timer;
-    struct str proxy_header;            /* of struct upstream_tls */
-    struct tls_context *tls;        /* NULL: plain */
-    const struct sockaddr *local_address; /* of struct upstream_tls */
-    uint64_t deadline_ms;           /* UINT64_MAX: none */
+    struct str proxy_header;                /* of struct upstream_tls */
+    struct tls_context *tls;                /* NULL: plain */
+    const struct sockaddr *local_address;   /* of struct upstream_tls */
+    uint64_t deadline_ms;                   /* UINT64_MAX: none */
     const struct upstream_events *events;
     void *user;
-    uint64_t requests;              /* begun on it */
-    int fd;                         /* while connecting */
+    uint64_t requests;                      /* begun on it */
+    int fd;                                 /* while connecting */
     enum upstream_state state;
-    bool opened;                    /* the wire is open */
-    bool shared;                    /* opened by upstream_connect_shared */
-    char name[];                    /* for the certificate; empty: plain */
+    bool opened;                            /* the wire is open */
+    bool shared;                            /* opened by upstream_connect_shared */
+    char name[];                            /* for the certificate; empty: plain */
 };
 
 /* The selection among the peers of a group, for all attempts of one request. Zeroed at first. */
 struct upstream_choice {
-    unsigned tried[LIMIT_UPSTREAM_TRIES]; /* numbers of the peers tried */
+    unsigned tried[LIMIT_UPSTREAM_TRIES];   /* numbers of the peers tried */
     unsigned tries;
-    struct str route;               /* of sticky: the server of the client's session; empty: none */
-    struct str key;                 /* of hash and ip_hash */
+    struct str route;                       /* of sticky: the server of the client's session; empty: none */
+    struct str key;                         /* of hash and ip_hash */
 };
 
 /* Both outlive the pool. `zone` is the state shared with other workers; NULL: none. NULL when out of memory. */
@@ -126,10 +127,11 @@ struct upstream_group *upstream_pool_group(struct upstream_pool *pool, const str
  * The group for an authority from a variable: a block of that name, else created on first use, at most
  * LIMIT_UPSTREAM_TARGETS. NULL: -EINVAL, -ENOMEM or -ENOBUFS.
  */
-struct upstream_group *upstream_pool_target_of(struct upstream_pool *pool, enum upstream_user user, struct str authority, uint16_t default_port,
-                                               int *out_error);
+struct upstream_group *upstream_pool_target_of(struct upstream_pool *pool, enum upstream_user user,
+                                               struct str authority, uint16_t default_port, int *out_error);
 /* The same for http. */
-static inline struct upstream_group *upstream_pool_target(struct upstream_pool *pool, struct str authority, uint16_t default_port, int *out_error)
+static inline struct upstream_group *upstream_pool_target(struct upstream_pool *pool, struct str authority,
+                                                          uint16_t default_port, int *out_error)
 {
     return upstream_pool_target_of(pool, UPSTREAM_HTTP, authority, default_port, out_error);
 }
@@ -158,9 +160,9 @@ void upstream_peer_count_time(struct upstream_peer *peer, uint64_t header_us, ui
  * Reuses an idle connection to the peer (state UPSTREAM_OPEN, usable at once, `opened` is not called), or opens a new
  * one (`opened` or `failed` follows). `new_connection`: does not reuse. 0, or -errno without events; -EBUSY: max_conns.
  */
-MUST_CHECK int upstream_connect(struct upstream_peer *peer, const struct upstream_tls *tls, const struct upstream_events *events, void *user,
-                                uint64_t timeout_ms, bool new_connection,
-                                struct upstream_connection **out_connection);
+MUST_CHECK int upstream_connect(struct upstream_peer *peer, const struct upstream_tls *tls,
+                                const struct upstream_events *events, void *user, uint64_t timeout_ms,
+                                bool new_connection, struct upstream_connection **out_connection);
 /*
  * Shared connections (HTTP/2): a connection has one user, which serves many exchanges. Each exchange counts as a use of
  * the peer, the connection does not. An idle one keeps its user and its events; the pool ends it by `failed`.
@@ -168,7 +170,10 @@ MUST_CHECK int upstream_connect(struct upstream_peer *peer, const struct upstrea
 /* Counts an exchange. False: max_conns. The peer is valid until upstream_use_end. */
 MUST_CHECK bool upstream_use_begin(struct upstream_peer *peer);
 void upstream_use_end(struct upstream_peer *peer);
-/* Opens a new connection; `opened` or `failed` follows. It is closed by upstream_discard or upstream_close. 0 or -errno. */
+/*
+ * Opens a new connection; `opened` or `failed` follows. It is closed by upstream_discard or upstream_close. 0 or
+ * -errno.
+ */
 MUST_CHECK int upstream_connect_shared(struct upstream_peer *peer, const struct upstream_tls *tls,
                                        const struct upstream_events *events, void *user, uint64_t timeout_ms,
                                        struct upstream_connection **out_connection);
@@ -177,7 +182,8 @@ MUST_CHECK int upstream_connect_shared(struct upstream_peer *peer, const struct 
  * protocol header. NULL: none.
  */
 struct upstream_connection *upstream_shared_next(const struct upstream_peer *peer, const struct upstream_tls *tls,
-                                                 const struct upstream_events *events, struct upstream_connection *previous);
+                                                 const struct upstream_events *events,
+                                                 struct upstream_connection *previous);
 /* True if the connection may serve another exchange by keepalive_requests, and its peer is in use. */
 bool upstream_shared_is_usable(const struct upstream_connection *connection);
 /* An exchange begins on it. */
@@ -189,7 +195,10 @@ MUST_CHECK bool upstream_shared_keep_idle(struct upstream_connection *connection
 void upstream_set_timeout(struct upstream_connection *connection, uint64_t timeout_ms);
 /* Calls `writable` later, from the loop. */
 void upstream_wake(struct upstream_connection *connection);
-/* Ends the use of the connection after a complete exchange; it is kept for reuse where that is possible. No event follows. */
+/*
+ * Ends the use of the connection after a complete exchange; it is kept for reuse where that is possible. No event
+ * follows.
+ */
 void upstream_release(struct upstream_connection *connection);
 /* Ends the use of the connection and closes it at once. No event follows. */
 void upstream_discard(struct upstream_connection *connection);

@@ -34,13 +34,13 @@ struct upstream_shared {
     uint64_t fails;                 /* consecutive */
     uint64_t failed_ms;             /* time of the last failure or retry */
     uint64_t pause_ms;              /* current pause; grows */
-    uint64_t paused;               /* nonzero: the peer pauses or is being retried */
-    uint64_t retrying;                 /* nonzero: a retry is in progress */
+    uint64_t paused;                /* nonzero: the peer pauses or is being retried */
+    uint64_t retrying;              /* nonzero: a retry is in progress */
     uint64_t recovered_ms;          /* time of recovery; 0: never failed */
     uint64_t header_us, total_us;   /* average response times; 0: none yet */
     struct latency latency;         /* of complete responses */
     uint64_t checked;               /* enum upstream_checked */
-    uint64_t contrary_checks;                     /* consecutive checks that contradict `checked` */
+    uint64_t contrary_checks;       /* consecutive checks that contradict `checked` */
     uint64_t mode;                  /* enum upstream_mode */
     uint64_t weight;                /* at least 1 */
     uint64_t configured_weight;     /* weight and mode were set by `sluice ctl` where they differ from these */
@@ -68,7 +68,9 @@ struct resolved_names *upstream_zone_names(const struct upstream_zone *zone);
 struct upstream_changes *upstream_zone_changes(const struct upstream_zone *zone);
 /* The number of the configuration of this process, for upstream_zone_is_removed. */
 void upstream_zone_set_configuration(struct upstream_zone *zone, uint64_t configuration);
-/* True if the server was removed at run time from this configuration: the entry is held until all workers have noticed. */
+/*
+ * True if the server was removed at run time from this configuration: the entry is held until all workers have noticed.
+ */
 bool upstream_zone_is_removed(const struct upstream_zone *zone, const struct upstream_shared *state);
 /*
  * Removes the claims and counts of a worker that died. Called by the master: takes no lock, and no value that a worker
@@ -94,10 +96,11 @@ void upstream_zone_count(struct upstream_zone *zone, unsigned worker, int index,
 
 /*
  * Elects the worker that makes the health checks for all. If this worker is the leader or there is none, it becomes the
- * leader until `now_ms` + `leadership_ms`, and true is returned. All workers pass the same `leadership_ms`: a leadership
- * that ends later was not acquired, but written by a compromised worker, and another worker takes it.
+ * leader until `now_ms` + `leadership_ms`, and true is returned. All workers pass the same `leadership_ms`: a
+ * leadership that ends later was not acquired, but written by a compromised worker, and another worker takes it.
  */
-bool upstream_zone_acquire_leadership(struct upstream_zone *zone, unsigned worker, uint64_t now_ms, uint64_t leadership_ms);
+bool upstream_zone_acquire_leadership(struct upstream_zone *zone, unsigned worker, uint64_t now_ms,
+                                      uint64_t leadership_ms);
 /* Gives up the leadership if this worker has it. */
 void upstream_zone_release_leadership(struct upstream_zone *zone, unsigned worker);
 

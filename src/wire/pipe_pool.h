@@ -19,7 +19,7 @@ struct pipe {
 struct pipe_pool {
     struct loop *loop;
     struct list idle;               /* empty pipes, most recently used first */
-    unsigned open, free_count;            /* existing pipes, and idle ones among them */
+    unsigned open, free_count;      /* existing pipes, and idle ones among them */
 };
 
 /* Initialises an empty pool; `loop` outlives it. */

@@ -49,7 +49,8 @@ enum wire_reason {
     REASON_BYTES,                   /* "bytes": produced in memory (compressed, generated), not from a file */
     REASON_SENDFILE_OFF,            /* "sendfile-off" */
     REASON_SUITE,                   /* "suite": CBC or CCM, unsupported by the record layer and by the kernel */
-    REASON_FRAGMENT,                /* "max-fragment": the client limits record sizes (RFC 6066 4), which the kernel cannot */
+    /* "max-fragment": the client limits record sizes (RFC 6066 4), which the kernel cannot. */
+    REASON_FRAGMENT,
     REASON_PLAIN,                   /* "plain": not TLS */
     WIRE_REASONS
 };
@@ -59,12 +60,12 @@ const char *wire_reason_name(unsigned reason);
 struct tls_resumption;
 
 struct wire_counters {
-    uint64_t bytes[PATH_COUNT];     /* sent by this path; those of a span are counted when sent or sealed */
+    uint64_t bytes[PATH_COUNT];         /* sent by this path; those of a span are counted when sent or sealed */
     uint64_t transfers[PATH_COUNT];
     uint64_t promotions;
-    uint64_t declines[WIRE_REASONS]; /* responses not encrypted by the kernel, by reason */
-    uint64_t records;               /* sealed in user space */
-    uint64_t rekeyings;             /* second keys accepted by the kernel */
+    uint64_t declines[WIRE_REASONS];    /* responses not encrypted by the kernel, by reason */
+    uint64_t records;                   /* sealed in user space */
+    uint64_t rekeyings;                 /* second keys accepted by the kernel */
     uint64_t handshakes_full, handshakes_resumed, handshakes_failed;
 };
 
@@ -74,19 +75,20 @@ struct wire_shared {
     struct log *log;
     struct cipher_context_cache *cipher_contexts;
     const struct ktls_calls *ktls_calls;
-    const struct ktls_support *ktls; /* result of the probe */
-    const struct ktls_choice *ktls_choice; /* for ssl_ktls: auto; NULL: the kernel encrypts bodies of every size */
-    const struct aead_choice *aead; /* NULL: OpenSSL encrypts; read by wire_shared_init only */
-    struct output_block *free_blocks; /* output blocks kept for reuse */
+    const struct ktls_support *ktls;        /* result of the probe */
+    const struct ktls_choice *ktls_choice;  /* for ssl_ktls: auto; NULL: the kernel encrypts bodies of every size */
+    const struct aead_choice *aead;         /* NULL: OpenSSL encrypts; read by wire_shared_init only */
+    struct output_block *free_blocks;       /* output blocks kept for reuse */
     unsigned free_block_count;
-    size_t output_bytes;            /* in output blocks of all wires */
-    size_t output_max;              /* above it, a wire gets no second block */
-    unsigned file_views;            /* of all wires */
-    uint64_t records_per_key;       /* 0: LIMIT_RECORDS_PER_KEY; tests use less */
-    struct pipe_pool pipes;         /* for receiving into a pipe */
-    char *plaintext;                /* RECORD_INNER_MAX bytes: the decryption buffer, read by the owner during `received` */
+    size_t output_bytes;                    /* in output blocks of all wires */
+    size_t output_max;                      /* above it, a wire gets no second block */
+    unsigned file_views;                    /* of all wires */
+    uint64_t records_per_key;               /* 0: LIMIT_RECORDS_PER_KEY; tests use less */
+    struct pipe_pool pipes;                 /* for receiving into a pipe */
+    /* RECORD_INNER_MAX bytes: the decryption buffer, read by the owner during `received`. */
+    char *plaintext;
     struct wire_counters *counters;
-    struct log_limit memory_failures; /* in the log */
+    struct log_limit memory_failures;       /* in the log */
 };
 
 /* The caller has set the fields loop, log, ktls, counters and output_max. 0 or -ENOMEM (nothing to finish then). */
@@ -133,8 +135,8 @@ struct wire_events {
     void (*ending)(struct wire *wire);
     /*
      * TLS failed: no more is received or accepted. Queued output and the alert are still sent, and `closed` follows
-     * with WIRE_CLOSE_PROTOCOL once the peer has read the alert and closed. The owner limits this time, or closes. Called
-     * from completions only; not called if the wire closes at once. May be NULL.
+     * with WIRE_CLOSE_PROTOCOL once the peer has read the alert and closed. The owner limits this time, or closes.
+     * Called from completions only; not called if the wire closes at once. May be NULL.
      */
     void (*tls_failed)(struct wire *wire);
     /*
@@ -146,12 +148,14 @@ struct wire_events {
 
 struct wire_settings {
     bool sendfile;                  /* sendfile: on */
-    size_t block_size;              /* output_buffers: plaintext bytes of one output block; at most two per connection */
+    /* output_buffers: plaintext bytes of one output block; at most two per connection. */
+    size_t block_size;
     size_t record_size;             /* ssl_buffer_size: plaintext bytes per record, at most LIMIT_RECORD_PLAINTEXT */
     bool small_records;             /* ssl_dyn_rec_enable: one-segment records first and after an idle period */
     uint64_t lingering_ms;          /* lingering_timeout, enforced by the owner's timer */
     bool delay;                     /* tcp_nodelay: off: Nagle's algorithm */
-    bool reset_timed_out;           /* reset_timedout_connection: WIRE_CLOSE_TIMEOUT and WIRE_CLOSE_REFUSED close by RST */
+    /* reset_timedout_connection: WIRE_CLOSE_TIMEOUT and WIRE_CLOSE_REFUSED close by RST. */
+    bool reset_timed_out;
 };
 
 /* The component that encrypts; changes only between two records. */
@@ -164,14 +168,15 @@ enum wire_sealing {
 };
 
 /*
- * How a file span is sent where the socket takes plaintext: plain connections and kernel TLS. Chosen once for each span,
- * because the open record is closed before a direct one.
+ * How a file span is sent where the socket takes plaintext: plain connections and kernel TLS. Chosen once for each
+ * span, because the open record is closed before a direct one.
  */
 enum span_method {
     SPAN_DIRECT,                    /* sendfile; splice for pipes */
     SPAN_READ,                      /* with "sendfile: off": read into blocks */
     SPAN_COPIED,                    /* read into a block */
-    SPAN_MAPPED,                    /* a part of a longer run: sent from the mapped file, together with the bytes around it */
+    /* A part of a longer run: sent from the mapped file, together with the bytes around it. */
+    SPAN_MAPPED,
 };
 
 enum turn_room {
@@ -184,59 +189,62 @@ enum wire_state {
     WIRE_OPEN,
     WIRE_DRAINING,                  /* closing; queued output is sent first */
     WIRE_LINGERING,                 /* the sending side is shut down; input is discarded until the peer closes */
-    WIRE_CLOSING,                      /* ops are being cancelled; `closed` follows */
+    WIRE_CLOSING,                   /* ops are being cancelled; `closed` follows */
 };
 
 struct wire {
     const struct wire_events *events;
     const struct wire_settings *settings;
     struct wire_shared *shared;
-    struct tls_session *tls;        /* owned; NULL: plain */
-    struct op receive;              /* receives, watches, and the deferred last step */
-    struct op send;                 /* one or two blocks, one span or one kernel record at a time */
-    struct output_block *first, *last; /* owned: queued output, in order */
-    struct output_block *reading;     /* owned: destination of a disk read for an uncached span; joins the queue afterwards */
-    struct chunk span;              /* sent after the blocks; length 0: none */
-    struct wire_proxy_header *proxy_header; /* owned: PROXY protocol header being received; NULL: none is expected */
+    struct tls_session *tls;            /* owned; NULL: plain */
+    struct op receive;                  /* receives, watches, and the deferred last step */
+    struct op send;                     /* one or two blocks, one span or one kernel record at a time */
+    struct output_block *first, *last;  /* owned: queued output, in order */
+    /* Owned: destination of a disk read for an uncached span; joins the queue afterwards. */
+    struct output_block *reading;
+    struct chunk span;                  /* sent after the blocks; length 0: none */
+    /* Owned: PROXY protocol header being received; NULL: none is expected. */
+    struct wire_proxy_header *proxy_header;
     struct wire_unread *unread;         /* owned: received, not consumed */
-    struct pipe *pipe;              /* referenced: destination of wire_receive_pipe */
-    struct record_key key;          /* SEALING_USER and SEALING_KERNEL */
-    struct cipher_context *cipher_context;       /* the cache may evict it and set this to NULL */
-    uint64_t sealed_ms;             /* time of the last sealed record */
-    uint32_t sent_since_idle;       /* plaintext since the last idle period; counting stops at SMALL_RECORD_BYTES */
-    uint32_t unsent_max;            /* wire_limit_unsent, doubled unsent_doublings times; 0: no limit */
-    uint32_t confirmed;             /* wire_bytes_confirmed at the time confirmed_ms, modulo 2^32 */
+    struct pipe *pipe;                  /* referenced: destination of wire_receive_pipe */
+    struct record_key key;              /* SEALING_USER and SEALING_KERNEL */
+    /* The cache may evict it and set this to NULL. */
+    struct cipher_context *cipher_context;
+    uint64_t sealed_ms;                 /* time of the last sealed record */
+    uint32_t sent_since_idle;           /* plaintext since the last idle period; counting stops at SMALL_RECORD_BYTES */
+    uint32_t unsent_max;                /* wire_limit_unsent, doubled unsent_doublings times; 0: no limit */
+    uint32_t confirmed;                 /* wire_bytes_confirmed at the time confirmed_ms, modulo 2^32 */
     int fd;
-    struct transfer transfer;       /* of chunks without a transfer of their own */
-    uint64_t sent;                  /* bytes: see wire_bytes_sent */
-    uint64_t received;              /* bytes; from WIRE_LINGERING on the discarded ones */
-    uint32_t pipe_max;              /* bytes requested into `pipe` */
-    uint16_t confirmed_ms;          /* modulo 2^16 */
-    uint8_t state;                  /* enum wire_state */
-    uint8_t sealing;                /* enum wire_sealing */
-    uint8_t end;                    /* enum wire_close_reason, in WIRE_CLOSING */
-    uint8_t ktls_failure;           /* enum ktls_reason: enabling kTLS failed, and is not tried again */
-    bool promoting;                 /* the span waits for an empty queue, then for the kernel */
-    uint8_t span_method;            /* enum span_method */
-    uint8_t gather_doublings;       /* LIMIT_GATHER_FIRST, doubled this often, is what may be gathered */
-    bool receiving;                 /* wire_receive is pending */
-    bool receives_large;            /* ... or wire_receive_large */
-    bool watching;                  /* wire_watch is pending */
-    bool delivering;                /* inside `received` or `opened` */
-    bool turn_ended;                /* by the last chunk */
+    struct transfer transfer;           /* of chunks without a transfer of their own */
+    uint64_t sent;                      /* bytes: see wire_bytes_sent */
+    uint64_t received;                  /* bytes; from WIRE_LINGERING on the discarded ones */
+    uint32_t pipe_max;                  /* bytes requested into `pipe` */
+    uint16_t confirmed_ms;              /* modulo 2^16 */
+    uint8_t state;                      /* enum wire_state */
+    uint8_t sealing;                    /* enum wire_sealing */
+    uint8_t end;                        /* enum wire_close_reason, in WIRE_CLOSING */
+    uint8_t ktls_failure;               /* enum ktls_reason: enabling kTLS failed, and is not tried again */
+    bool promoting;                     /* the span waits for an empty queue, then for the kernel */
+    uint8_t span_method;                /* enum span_method */
+    uint8_t gather_doublings;           /* LIMIT_GATHER_FIRST, doubled this often, is what may be gathered */
+    bool receiving;                     /* wire_receive is pending */
+    bool receives_large;                /* ... or wire_receive_large */
+    bool watching;                      /* wire_watch is pending */
+    bool delivering;                    /* inside `received` or `opened` */
+    bool turn_ended;                    /* by the last chunk */
     uint8_t unsent_doublings;
-    uint8_t turn_room;              /* full records that the socket takes at once, or a value of enum turn_room */
-    bool was_full;                  /* there was no room before the send in flight */
-    uint8_t rekeying;               /* keys queued for the kernel */
-    uint8_t blocks_in_flight;       /* blocks in flight, not yet counted as sent */
-    bool small_send_buffer : 1;     /* SEALING_KERNEL: the send buffer holds few segments */
+    uint8_t turn_room;                  /* full records that the socket takes at once, or a value of enum turn_room */
+    bool was_full;                      /* there was no room before the send in flight */
+    uint8_t rekeying;                   /* keys queued for the kernel */
+    uint8_t blocks_in_flight;           /* blocks in flight, not yet counted as sent */
+    bool small_send_buffer : 1;         /* SEALING_KERNEL: the send buffer holds few segments */
     bool peer_ended : 1;
-    bool truncated : 1;             /* end of stream without close_notify */
+    bool truncated : 1;                 /* end of stream without close_notify */
     bool got_plain_http : 1;
-    bool finishing : 1;             /* wire_finish: the end follows the queued output */
-    bool notified : 1;              /* close_notify was queued */
-    bool unacknowledged_before : 1; /* result of the last check of wire_unacknowledged */
-    bool key_exhausted : 1;         /* `ending` was called */
+    bool finishing : 1;                 /* wire_finish: the end follows the queued output */
+    bool notified : 1;                  /* close_notify was queued */
+    bool unacknowledged_before : 1;     /* result of the last check of wire_unacknowledged */
+    bool key_exhausted : 1;             /* `ending` was called */
 };
 
 /*
@@ -253,8 +261,8 @@ MUST_CHECK int wire_open(struct wire *wire, struct wire_shared *shared, const st
  * session for resumption.
  */
 MUST_CHECK int wire_open_client(struct wire *wire, struct wire_shared *shared, const struct wire_events *events,
-                                const struct wire_settings *settings, int fd, struct tls_context *context, struct str name,
-                                const struct tls_resumption *resumption);
+                                const struct wire_settings *settings, int fd, struct tls_context *context,
+                                struct str name, const struct tls_resumption *resumption);
 
 /*
  * The socket accepts output only while less than `bytes` are queued in it and not sent (TCP_NOTSENT_LOWAT, tcp(7)):
@@ -303,8 +311,8 @@ size_t wire_room(const struct wire *wire);
 unsigned wire_accepts(const struct wire *wire);
 /*
  * Gives the next chunk; wire_room() > 0. Bytes (at most wire_room) are copied or encrypted before the return. A span of
- * a file or a pipe may have any length (a pipe holds all of it), and its source stays open until there is room again, or
- * `closed`. 0 or -errno; after an error only wire_close is allowed.
+ * a file or a pipe may have any length (a pipe holds all of it), and its source stays open until there is room again,
+ * or `closed`. 0 or -errno; after an error only wire_close is allowed.
  */
 MUST_CHECK int wire_send(struct wire *wire, const struct chunk *chunk);
 /* Ends a round: everything queued is sent, with the open record closed. */
@@ -315,7 +323,8 @@ void wire_flush(struct wire *wire);
  */
 void wire_finish(struct wire *wire);
 /*
- * True if nothing is queued or in flight. The wire then holds only its own memory; the cache may evict its cipher context.
+ * True if nothing is queued or in flight. The wire then holds only its own memory; the cache may evict its cipher
+ * context.
  */
 bool wire_drained(const struct wire *wire);
 

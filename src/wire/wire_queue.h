@@ -108,10 +108,11 @@ enum span_method wire_span_choose_method(struct wire *wire, uint64_t whole);
 MUST_CHECK int wire_span_gather(struct wire *wire);
 /* The next step after wire_span_fill. */
 enum wire_span_step {
-    SPAN_WAITS,   /* none: the span is read completely, or a completion follows, or the wire is failing */
-    SPAN_FULL,    /* push, then fill again */
-    SPAN_BLOCKED, /* push: there is no block to fill */
-    SPAN_UNCACHED, /* wire_span_read, then push: the bytes are not cached */
+    /* None: the span is read completely, or a completion follows, or the wire is failing. */
+    SPAN_WAITS,
+    SPAN_FULL,                      /* push, then fill again */
+    SPAN_BLOCKED,                   /* push: there is no block to fill */
+    SPAN_UNCACHED,                  /* wire_span_read, then push: the bytes are not cached */
 };
 /* Reads span bytes into blocks as far as there is room and nothing is in flight. */
 MUST_CHECK enum wire_span_step wire_span_fill(struct wire *wire);

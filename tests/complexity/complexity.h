@@ -29,7 +29,8 @@ struct kind {
     size_t n;                       /* half of the server's limit; else an input that callgrind counts in about 20 s */
     enum entrance entrance;
     struct grown request;
-    void (*make)(struct buffer *request, size_t n); /* appends a binary request; NULL: `request` is used */
+    /* Appends a binary request; NULL: `request` is used. */
+    void (*make)(struct buffer *request, size_t n);
     size_t record;                  /* AT_TLS: bytes of the request per TLS record */
     bool http2;                     /* `make` appends HTTP/2 */
     bool hello;                     /* AT_TLS: the ClientHello has n bytes of padding */

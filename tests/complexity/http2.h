@@ -9,7 +9,8 @@
 
 /* One request. */
 void make_h2_fields(struct buffer *into, size_t n);         /* with n fields, in HEADERS and CONTINUATION frames */
-void make_h2_indexed_fields(struct buffer *into, size_t n); /* with n references to one field in HPACK's dynamic table */
+/* With n references to one field in HPACK's dynamic table. */
+void make_h2_indexed_fields(struct buffer *into, size_t n);
 void make_h2_cookies(struct buffer *into, size_t n);        /* with n Cookie fields, which the server joins */
 void make_h2_passed_fields(struct buffer *into, size_t n);  /* as make_h2_fields, for an upstream server */
 void make_h2_data(struct buffer *into, size_t n);           /* with n DATA frames of one byte, for an upstream server */

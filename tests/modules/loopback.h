@@ -13,16 +13,16 @@
 struct loopback {
     struct worker worker;
     struct error_log error_log;
-    struct buffer logged;           /* lines of the error log */
+    struct buffer logged;               /* lines of the error log */
     struct shared *shared;
     struct configuration *configuration;
-    struct buffer text;             /* the last response, complete */
-    int status;                     /* of the last response; 0: there was none */
-    struct str head;                /* its status line and header fields */
+    struct buffer text;                 /* the last response, complete */
+    int status;                         /* of the last response; 0: there was none */
+    struct str head;                    /* its status line and header fields */
     struct str body;
     void (*server_code_runs)(bool yes); /* called before (true) and after (false) the server's code runs; may be NULL */
-    size_t endpoint;                /* of loopback_request and loopback_disconnect; 0 after loopback_open */
-    char directory[64];                /* a temporary directory; "@/" in the configuration stands for it */
+    size_t endpoint;                    /* of loopback_request and loopback_disconnect; 0 after loopback_open */
+    char directory[64];                 /* a temporary directory; "@/" in the configuration stands for it */
 };
 
 /* Fails the test if the configuration is invalid, and prints the errors. */

@@ -7,7 +7,10 @@
 #include <check.h>
 #include <stdlib.h>
 
-/* Asserts a condition in a loop with many thousand iterations. Each ck_assert makes a system call, this one only if it fails. */
+/*
+ * Asserts a condition in a loop with many thousand iterations. Each ck_assert makes a system call, this one only if it
+ * fails.
+ */
 #define assert_in_loop(condition) ((condition) ? (void)0 : ck_abort_msg("Assertion '%s' failed", #condition))
 
 /* Runs every test of a NULL-terminated table. Returns the exit status. */

@@ -60,7 +60,7 @@ struct kit {
     bool client_connected;
     char *got;
     size_t got_length, got_capacity;
-    size_t read_max;                     /* most bytes that the client reads per turn; 0: all */
+    size_t read_max;                /* most bytes that the client reads per turn; 0: all */
     bool got_end;                   /* the server's TCP stream has ended */
     bool got_close_notify;
     bool got_reset;
@@ -84,7 +84,10 @@ void kit_pump(struct kit *kit);
 
 /* The client sends text, after the handshake. */
 void kit_client_send(struct kit *kit, const char *text);
-/* The client reads the socket without decryption from here on, as a scripted kernel sends it. Forgets the bytes received before. */
+/*
+ * The client reads the socket without decryption from here on, as a scripted kernel sends it. Forgets the bytes
+ * received before.
+ */
 void kit_stop_client_tls(struct kit *kit);
 /*
  * TLS 1.2 AES-GCM: returns the number of explicit nonces that the client has received, and the last of them. Fails the

@@ -30,24 +30,25 @@ enum partial_request {
 
 /* The state of one exchange if proxy_cache_partial is on. In its arena. */
 struct cached_partial {
-    struct cached *cached;          /* set before the lookup */
-    bool takes_range;               /* the client requests one range, which may be passed on unchanged */
-    enum outcome (*done)(struct cached *cached, struct cache_entry *entry); /* called after the lookup */
-    bool looked_up;                 /* the lookup of the incomplete entry is done */
+    struct cached *cached;              /* set before the lookup */
+    bool takes_range;                   /* the client requests one range, which may be passed on unchanged */
+    /* Called after the lookup. */
+    enum outcome (*done)(struct cached *cached, struct cache_entry *entry);
+    bool looked_up;                     /* the lookup of the incomplete entry is done */
     struct cache_lookup lookup;
-    struct str key;                 /* of the incomplete entry */
-    struct cache_entry *entry;      /* referenced; NULL: none, or unusable */
-    struct partial_content cached_part;    /* of the entry */
-    struct range requested;            /* requested by the client */
-    bool satisfiable, whole;        /* `requested` is valid; it is the complete representation (status 200) */
+    struct str key;                     /* of the incomplete entry */
+    struct cache_entry *entry;          /* referenced; NULL: none, or unusable */
+    struct partial_content cached_part; /* of the entry */
+    struct range requested;             /* requested by the client */
+    bool satisfiable, whole;            /* `requested` is valid; it is the complete representation (status 200) */
     enum partial_request request;
-    struct range missing;           /* of PARTIAL_MISSING */
-    struct headers fields;          /* of the combined response */
-    struct partial_content storing; /* the span of the entry being stored, once it is complete */
-    struct stored_metadata metadata;        /* of the entry being stored, with its fields */
+    struct range missing;               /* of PARTIAL_MISSING */
+    struct headers fields;              /* of the combined response */
+    struct partial_content storing;     /* the span of the entry being stored, once it is complete */
+    struct stored_metadata metadata;    /* of the entry being stored, with its fields */
     struct headers stored;
-    bool splices;                   /* the entry being stored begins or ends with a copy of the stored span */
-    uint64_t minimum_length;        /* the span of an interrupted response is stored if it has more bytes */
+    bool splices;                       /* the entry being stored begins or ends with a copy of the stored span */
+    uint64_t minimum_length;            /* the span of an interrupted response is stored if it has more bytes */
 };
 
 /*
@@ -61,7 +62,8 @@ void cached_partial_reset(struct cached *cached);
  * Looks up the incomplete entry and calls `done`, inside this call or later: with the entry, whose reference `done`
  * takes over, if it has the requested range; else with NULL.
  */
-enum outcome cached_partial_lookup(struct cached *cached, enum outcome (*done)(struct cached *cached, struct cache_entry *entry));
+enum outcome cached_partial_lookup(struct cached *cached,
+                                   enum outcome (*done)(struct cached *cached, struct cache_entry *entry));
 /* True if `entry` (may be NULL) is the incomplete one; false if cached->partial is NULL. */
 static inline bool cached_is_partial(const struct cached *cached, const struct cache_entry *entry)
 {
@@ -74,7 +76,10 @@ void cached_partial_represent(struct cached *cached, struct representation *whol
 struct body *cached_partial_body(struct cached *cached, uint64_t at, uint64_t length);
 /* Removes the unusable entry from the cache. */
 void cached_partial_remove(struct cached *cached);
-/* Stores an interrupted response like cached_partial_store_interrupted, and releases the state at the end of the exchange. */
+/*
+ * Stores an interrupted response like cached_partial_store_interrupted, and releases the state at the end of the
+ * exchange.
+ */
 void cached_partial_end(struct cached *cached);
 /* The key of the incomplete entry, derived from that of the complete one. data NULL: out of memory. */
 struct str cached_partial_key(struct gateway_request *p, struct str key);
@@ -90,7 +95,8 @@ MUST_CHECK int cached_partial_fields(struct cached *cached, struct headers *fiel
  * Processes the response head. 0: it is passed on, and stored if cached->base.fill is set; -ENOTSUP: handle it as
  * without partial content; -EAGAIN: send the request again; or -ENOMEM.
  */
-MUST_CHECK int cached_partial_head(struct cached *cached, struct received_response *received, struct stored_metadata *metadata);
+MUST_CHECK int cached_partial_head(struct cached *cached, struct received_response *received,
+                                   struct stored_metadata *metadata);
 /* Fields and status of a combined response (cached->base.combined). */
 const struct headers *cached_combined_fields(const struct gateway_request *p, int *out_status);
 /* Adds the stored span before or after the body in x->response. 0 or -ENOMEM. */
@@ -115,7 +121,9 @@ void cached_partial_record(struct cached *cached, const struct headers *fields, 
  * number of bytes differs from Content-Length.
  */
 bool cached_partial_whole(struct cached *cached);
-/* Stores the received span of an interrupted response, if it is longer than `minimum_length`; base.fill is then NULL. */
+/*
+ * Stores the received span of an interrupted response, if it is longer than `minimum_length`; base.fill is then NULL.
+ */
 void cached_partial_store_interrupted(struct cached *cached);
 
 #endif

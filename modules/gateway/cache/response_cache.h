@@ -29,33 +29,35 @@ struct stored_response {
 
 /* The state of one exchange. In its arena. */
 struct cached {
-    struct gateway_cached base;     /* p->cached */
+    struct gateway_cached base;             /* p->cached */
     struct gateway_request *p;
     struct cache_store *store;
     struct cache_lookup lookup;
-    struct cache_waiter waiter;     /* store NULL: not waiting */
-    unsigned waits;                 /* number of waits */
+    struct cache_waiter waiter;             /* store NULL: not waiting */
+    unsigned waits;                         /* number of waits */
     uint64_t began_wait_ms;
-    struct cached_partial *partial; /* NULL: incomplete responses are not stored */
-    struct cache_control request_control;     /* of the client's request */
-    struct str primary;             /* the key without Vary */
-    struct str key;                 /* the primary key, or that of the variant */
-    struct str names;               /* field names of Vary; data NULL: unknown */
+    struct cached_partial *partial;         /* NULL: incomplete responses are not stored */
+    struct cache_control request_control;   /* of the client's request */
+    struct str primary;                     /* the key without Vary */
+    struct str key;                         /* the primary key, or that of the variant */
+    struct str names;                       /* field names of Vary; data NULL: unknown */
     uint64_t salt;
-    struct cache_entry *stale;      /* referenced: stored and stale, or the response being sent */
-    bool hashed;                    /* `origin.hash` is set */
-    struct cache_origin origin;     /* hash of `primary`, which `fill_lock` belongs to, and start of the fetch */
-    uint64_t fill_lock;                 /* 0: none */
-    bool sliced;                    /* the response is assembled from slices */
-    bool stores;                    /* the response is stored if allowed */
-    bool storable;                  /* no field of the response forbids to store it */
-    bool revalidates;               /* the request was conditional for `stale` */
+    struct cache_entry *stale;              /* referenced: stored and stale, or the response being sent */
+    bool hashed;                            /* `origin.hash` is set */
+    /* Hash of `primary`, which `fill_lock` belongs to, and start of the fetch. */
+    struct cache_origin origin;
+    uint64_t fill_lock;                     /* 0: none */
+    bool sliced;                            /* the response is assembled from slices */
+    bool stores;                            /* the response is stored if allowed */
+    bool storable;                          /* no field of the response forbids to store it */
+    bool revalidates;                       /* the request was conditional for `stale` */
     int64_t request_sent_s;
-    struct cache_fill *publishing[2]; /* complete, not yet published: the response, and the entry with its Vary names */
-    struct cache_head_update head_update; /* the new head of a stored response is being written */
-    bool holds_head;                /* the response's head waits for publication */
+    /* Complete, not yet published: the response, and the entry with its Vary names. */
+    struct cache_fill *publishing[2];
+    struct cache_head_update head_update;   /* the new head of a stored response is being written */
+    bool holds_head;                        /* the response's head waits for publication */
     uint64_t stored_bytes;                  /* body bytes added to the fill */
-    struct str head;                /* to be stored */
+    struct str head;                        /* to be stored */
 };
 
 static inline struct cached *cached_of(const struct gateway_request *p)
@@ -78,7 +80,8 @@ directive_row gateway_read_cache_valid, gateway_read_cache_purge, gateway_read_c
 /* Finds the cache that `proxy_cache` names, and adds GET and HEAD to the methods. 0, or -EINVAL (reported). */
 int gateway_cache_check(struct gateway_cache_conf *conf, struct conf_reader *reader, const struct conf_node *at);
 /* Checks that proxy_cache_key is set if POST responses are stored. 0, or -EINVAL (reported). */
-int gateway_cache_check_methods(const struct gateway_cache_conf *conf, struct conf_reader *reader, const struct conf_node *at);
+int gateway_cache_check_methods(const struct gateway_cache_conf *conf, struct conf_reader *reader,
+                                const struct conf_node *at);
 /* True if the range begins at proxy_cache_max_range_offset or later: it is requested unchanged and not stored. */
 bool cached_exceeds_range_offset(const struct gateway_request *p);
 /* True if the request is served from slices. */
@@ -92,11 +95,13 @@ MUST_CHECK int cached_test_predicates(struct exchange *x, const struct conf_temp
  * Metadata, reason phrase and fields as text; data NULL: out of memory. A phrase that is standard, too long or invalid
  * is omitted.
  */
-struct str stored_response_write(const struct stored_metadata *metadata, struct str reason, const struct headers *headers, struct arena *arena);
+struct str stored_response_write(const struct stored_metadata *metadata, struct str reason,
+                                 const struct headers *headers, struct arena *arena);
 /* Adds Date with `received_s` if the response has no valid one (RFC 9110 6.6.1). 0 or -ENOMEM. */
 MUST_CHECK int stored_response_date(struct headers *headers, struct arena *arena, int64_t received_s);
 /* The validators of a response received at `received_s`; the tag points into its fields. */
-void stored_response_validators(const struct headers *headers, int64_t received_s, int64_t now_s, struct validators *out);
+void stored_response_validators(const struct headers *headers, int64_t received_s, int64_t now_s,
+                                struct validators *out);
 /* Parses an entry's head, once; the result belongs to the entry. NULL: out of memory, or malformed. */
 const struct stored_response *stored_response_of(struct cache_entry *entry, int64_t now_s);
 
@@ -146,12 +151,14 @@ void cached_release_lock(struct gateway_request *p);
  * 9213) replaces Cache-Control and Expires; X-Accel-Expires takes precedence, and only extensions and rules for
  * stale use remain beside it. 0 or -ENOMEM.
  */
-MUST_CHECK int cached_policy(const struct gateway_request *p, const struct headers *from, int64_t received_s, struct headers *to,
-                             struct cache_control *out);
+MUST_CHECK int cached_policy(const struct gateway_request *p, const struct headers *from, int64_t received_s,
+                             struct headers *to, struct cache_control *out);
 /* Sets lifetime, age and rules for stale use in `metadata`. */
-void cached_set_times(const struct gateway_request *p, const struct received_response *received, struct stored_metadata *metadata);
+void cached_set_times(const struct gateway_request *p, const struct received_response *received,
+                      struct stored_metadata *metadata);
 /* 1 if request, response and `proxy_no_cache` permit storing; sets the times and cached->storable. 0, or -ENOMEM. */
-MUST_CHECK int cached_may_store(struct gateway_request *p, const struct received_response *received, struct stored_metadata *metadata);
+MUST_CHECK int cached_may_store(struct gateway_request *p, const struct received_response *received,
+                                struct stored_metadata *metadata);
 /* Maximum size of a stored response in bytes. */
 uint64_t cached_max_stored_size(const struct gateway_request *p);
 
@@ -172,8 +179,8 @@ enum outcome cached_fetch_alone(struct cached *cached);
 /* A subrequest has its response: the body is read to the end only if it is being stored. */
 void cached_child_release(struct exchange *child);
 /*
- * Redirects the parent to the X-Accel-Redirect in the reply of its subrequest `from`: the location of the parent does not
- * apply to the response of the target, and the access modules of the target's location run.
+ * Redirects the parent to the X-Accel-Redirect in the reply of its subrequest `from`: the location of the parent does
+ * not apply to the response of the target, and the access modules of the target's location run.
  */
 enum outcome cached_child_follow_redirect(struct gateway_request *p, const struct gateway_request *from);
 /*
@@ -202,8 +209,8 @@ MUST_CHECK int cached_fill_begin(struct cached *cached, struct str key);
 /* Delays the response until `fill` is published; cache_fill_end follows. */
 void cached_publish(struct cached *cached, struct cache_fill *fill);
 /* Replaces the head of an entry, and delays the response until then. Last two parameters as in cache_store_update. */
-void cached_update_head(struct cached *cached, const struct cache_entry *entry, struct str head, const struct cache_hash *locked,
-                  uint64_t fill_lock);
+void cached_update_head(struct cached *cached, const struct cache_entry *entry, struct str head,
+                        const struct cache_hash *locked, uint64_t fill_lock);
 /*
  * True while the rest of the response is delayed until it is stored, so that the client's next request is a hit.
  * Afterwards the body is woken or, with `holds_head`, the exchange is resumed.
@@ -224,7 +231,8 @@ MUST_CHECK int cached_request_fields(struct gateway_request *p, struct headers *
 /*
  * Merges the fields of a 304 into those stored, except fields that describe the body (RFC 9111 3.2). 0 or -ENOMEM.
  */
-MUST_CHECK int stored_response_merge(struct gateway_request *p, const struct stored_response *stored, struct headers *out);
+MUST_CHECK int stored_response_merge(struct gateway_request *p, const struct stored_response *stored,
+                                     struct headers *out);
 /*
  * A 304 arrived: the stored response is updated and used. 1; -EAGAIN if the 304 concerns another version: the entry
  * is removed, send the request again; or -ENOMEM.

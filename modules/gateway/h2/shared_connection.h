@@ -18,7 +18,10 @@ struct gateway_stream_events {
     void (*updated)(struct gateway_stream *stream);
     /* The connection is lost, or the deadline has passed; `fault`: the server violated the protocol (else NULL). */
     void (*lost)(struct gateway_stream *stream, int error, const char *fault);
-    /* The server permits no further stream on this connection: the request was not sent, and begins on another connection. */
+    /*
+     * The server permits no further stream on this connection: the request was not sent, and begins on another
+     * connection.
+     */
     void (*refused)(struct gateway_stream *stream);
 };
 
@@ -27,14 +30,14 @@ struct gateway_stream {
     struct h2_client_stream client;
     struct gateway_request *p;
     const struct gateway_stream_events *events;
-    struct shared_connection *shared; /* NULL: detached */
-    struct upstream_peer *peer;     /* counted by upstream_use_begin while the stream is attached */
-    struct list attached;           /* in shared->streams or shared->waiting */
-    uint64_t deadline_ms;           /* UINT64_MAX: none */
-    bool ready;                     /* it may begin */
-    bool reused;                    /* the connection was idle before */
-    bool begun;                     /* the request was handed to the session */
-    bool has_room;                  /* the gateway has room for more of the response */
+    struct shared_connection *shared;   /* NULL: detached */
+    struct upstream_peer *peer;         /* counted by upstream_use_begin while the stream is attached */
+    struct list attached;               /* in shared->streams or shared->waiting */
+    uint64_t deadline_ms;               /* UINT64_MAX: none */
+    bool ready;                         /* it may begin */
+    bool reused;                        /* the connection was idle before */
+    bool begun;                         /* the request was handed to the session */
+    bool has_room;                      /* the gateway has room for more of the response */
 };
 
 /*

@@ -29,7 +29,8 @@ struct slice_metadata {
 /* The state of one exchange that is answered from slices. In its arena. */
 struct slice_request {
     struct gateway_request *p;
-    void (*responded)(struct slice_request *s); /* the subrequest has a response, and `begun` is not set */
+    /* The subrequest has a response, and `begun` is not set. */
+    void (*responded)(struct slice_request *s);
     struct str key;                 /* of the metadata */
     struct cache_lookup lookup;
     struct cache_waiter waiter;
@@ -57,13 +58,19 @@ static inline uint64_t slice_size(const struct slice_request *s)
     return s->p->conf->cache.slice;
 }
 
-/* slice_body.c: starts a subrequest for a slice, and releases the previous one; s->responded or the body follows. 0 or -errno. */
+/*
+ * slice_body.c: starts a subrequest for a slice, and releases the previous one; s->responded or the body follows. 0 or
+ * -errno.
+ */
 MUST_CHECK int slice_child_request(struct slice_request *s, uint64_t index);
 /* Releases the subrequest, if there is one. One that has no response yet continues detached. */
 void slice_child_release(struct slice_request *s);
 /* Responds with the response of the subrequest if that is not a slice: a whole body or an error. 0 or -ENOMEM. */
 MUST_CHECK int slice_child_pass_on(struct slice_request *s);
-/* A body of the bytes [at, at + length) of the representation; `resource` is a struct slice_request. NULL: out of memory. */
+/*
+ * A body of the bytes [at, at + length) of the representation; `resource` is a struct slice_request. NULL: out of
+ * memory.
+ */
 struct body *slice_span(struct arena *arena, void *resource, uint64_t at, uint64_t length);
 
 /*
@@ -73,6 +80,7 @@ struct body *slice_span(struct arena *arena, void *resource, uint64_t at, uint64
 MUST_CHECK int slice_copy_fields(struct slice_request *s, const struct headers *from);
 /* See struct cache_slices. */
 struct range slice_range(const struct slice_part *slice);
-MUST_CHECK int slice_response_head(struct gateway_request *child, struct received_response *received, struct stored_metadata *metadata);
+MUST_CHECK int slice_response_head(struct gateway_request *child, struct received_response *received,
+                                   struct stored_metadata *metadata);
 
 #endif

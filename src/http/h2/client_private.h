@@ -10,7 +10,8 @@
 
 /* Queues a frame. */
 void h2_client_output(struct h2_client_session *session, struct str frame);
-void h2_client_output_number(struct h2_client_session *session, enum h2_frame_type type, uint32_t stream, uint32_t number);
+void h2_client_output_number(struct h2_client_session *session, enum h2_frame_type type, uint32_t stream,
+                             uint32_t number);
 /* Connection error (RFC 9113 5.4.1): GOAWAY; further input is ignored. */
 void h2_client_fail(struct h2_client_session *session, enum h2_error code, const char *fault);
 /* Charges an event; fails the session when the credit is used up. */
@@ -28,8 +29,8 @@ static inline bool h2_client_is_idle(const struct h2_client_session *session, ui
     return id % 2 == 0 || id >= session->next_id;
 }
 /* Calls `visit` for every stream whose HEADERS were sent. */
-void h2_client_each(struct h2_client_session *session, void (*visit)(struct h2_client_stream *stream, const void *argument),
-                    const void *argument);
+void h2_client_each(struct h2_client_session *session,
+                    void (*visit)(struct h2_client_stream *stream, const void *argument), const void *argument);
 /* The stream may have something to send. */
 void h2_client_ready(struct h2_client_stream *stream);
 /* The stream has nothing to send for now. */

@@ -46,8 +46,10 @@ enum h2_client_end {
 
 /* One exchange. Zeroed at first, except for the fields set by the owner. */
 struct h2_client_stream {
-    const struct h2_client_request *request; /* set by the owner */
-    int (*next)(void *owner, size_t room, struct chunk *out); /* set by the owner: pulls the request body, as body->next */
+    /* Set by the owner. */
+    const struct h2_client_request *request;
+    /* Set by the owner: pulls the request body, as body->next. */
+    int (*next)(void *owner, size_t room, struct chunk *out);
     void *owner;
     struct arena *arena;            /* set by the owner: memory of the response head and trailers */
     struct headers *trailers;       /* set by the owner: gets the trailers before REPLY_WHOLE */
@@ -62,7 +64,8 @@ struct h2_client_stream {
     const char *fault;              /* after REPLY_BAD */
     int body_error;                 /* `next` failed: -errno */
 
-    struct h2_client_session *session; /* private from here on; NULL: not open */
+    /* Private from here on; NULL: not open. */
+    struct h2_client_session *session;
     struct list link;               /* in a bucket of the table */
     struct list send_link;          /* in session->ready or session->blocked */
     struct list updated;            /* in session->updated */
@@ -85,32 +88,33 @@ struct h2_client_stream {
 };
 
 struct h2_client_session {
-    void (*wake)(void *owner);      /* produce returned -EAGAIN before, and there is something to send; only queues work */
+    /* produce returned -EAGAIN before, and there is something to send; only queues work. */
+    void (*wake)(void *owner);
     void *owner;
     const struct clock *clock;
-    const char *fault;              /* the reason of a connection error */
-    bool settings_received;         /* max_streams is known */
-    bool going_away;                /* GOAWAY was received: no stream can be opened */
+    const char *fault;                  /* the reason of a connection error */
+    bool settings_received;             /* max_streams is known */
+    bool going_away;                    /* GOAWAY was received: no stream can be opened */
 
-    struct h2_frame_reader reader;  /* private from here on */
-    struct buffer output;           /* frames to send, before those of streams */
-    size_t output_at;               /* of these, given */
-    char data_head[H2_FRAME_HEAD];  /* of the DATA frame given last */
+    struct h2_frame_reader reader;      /* private from here on */
+    struct buffer output;               /* frames to send, before those of streams */
+    size_t output_at;                   /* of these, given */
+    char data_head[H2_FRAME_HEAD];      /* of the DATA frame given last */
     struct h2_header_block block;
     struct h2_client_stream *receiving; /* the stream of `block`; NULL: the block is decoded and dropped */
-    struct h2_response_reader fields; /* of `block` */
+    struct h2_response_reader fields;   /* of `block` */
     bool block_ends_stream;
     struct h2_peer_settings peer;
     struct h2_credit credit;
     struct h2_receive_window receive;
-    int32_t window;                 /* for sending DATA */
+    int32_t window;                     /* for sending DATA */
     uint32_t next_id;
     unsigned stream_count;
     struct list streams[H2_CLIENT_BUCKETS];
-    struct list ready;              /* streams that may have something to send, in turns */
-    struct list blocked;            /* streams whose DATA waits for the connection's window */
-    struct list updated;            /* streams with something to read, or a changed state of sending */
-    int error;                      /* the session is over: -EPROTO or -ENOMEM */
+    struct list ready;                  /* streams that may have something to send, in turns */
+    struct list blocked;                /* streams whose DATA waits for the connection's window */
+    struct list updated;                /* streams with something to read, or a changed state of sending */
+    int error;                          /* the session is over: -EPROTO or -ENOMEM */
     bool wake_pending;
 };
 
@@ -141,8 +145,9 @@ void h2_client_session_goaway(struct h2_client_session *session, enum h2_error c
 /* Opens a stream; the capacity is not 0. Its HEADERS are sent with the next calls of produce. */
 void h2_client_stream_open(struct h2_client_session *session, struct h2_client_stream *stream);
 /*
- * Reads one item: REPLY_MORE, REPLY_INTERIM, REPLY_HEAD, REPLY_PART (at most `room` bytes, valid until the next call for this session; with
- * room 0 REPLY_MORE), REPLY_WHOLE, REPLY_BAD or REPLY_NO_MEMORY. Of several 1xx received together only the last one is given.
+ * Reads one item: REPLY_MORE, REPLY_INTERIM, REPLY_HEAD, REPLY_PART (at most `room` bytes, valid until the next call
+ * for this session; with room 0 REPLY_MORE), REPLY_WHOLE, REPLY_BAD or REPLY_NO_MEMORY. Of several 1xx received
+ * together only the last one is given.
  */
 enum h1_reply_step h2_client_stream_read(struct h2_client_stream *stream, size_t room, struct str *out_part);
 /* Adds the stream to the updated ones if there is something to read. */

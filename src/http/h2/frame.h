@@ -12,7 +12,8 @@
 
 #define H2_FRAME_HEAD       9
 #define H2_FRAME_SIZE       LIMIT_H2_FRAME /* SETTINGS_MAX_FRAME_SIZE: initial value, and the value of this server */
-#define H2_FRAME_PAYLOAD    (H2_FRAME_SIZE - H2_FRAME_HEAD) /* of a DATA frame that fills one TLS record */
+/* Of a DATA frame that fills one TLS record. */
+#define H2_FRAME_PAYLOAD    (H2_FRAME_SIZE - H2_FRAME_HEAD)
 #define H2_WINDOW_MAX       INT32_MAX
 #define H2_WINDOW_INITIAL   65535
 #define H2_STREAM_MAX       INT32_MAX

@@ -10,7 +10,8 @@
 struct nghttp2_hd_inflater;
 
 struct h2_header_block {
-    struct nghttp2_hd_inflater *inflater; /* owned; created with the first block. Its table lasts as long as the connection */
+    /* Owned; created with the first block. Its table lasts as long as the connection. */
+    struct nghttp2_hd_inflater *inflater;
     uint32_t stream;                /* of the unfinished block; 0: none, any frame may follow */
     uint32_t encoded;               /* bytes of the unfinished block received so far */
     uint32_t decoded;               /* bytes of its names and values */

@@ -32,48 +32,49 @@ struct h2_session {
     const struct exchange_events *events;
     void *owner;
     struct arena_pool *pool;
-    struct memory_budget budget;    /* arenas and buffered request bodies of the streams */
+    struct memory_budget budget;        /* arenas and buffered request bodies of the streams */
     const struct clock *clock;
     struct protocol_counters *counters; /* of the worker */
-    struct buffer input;            /* an incomplete frame */
-    struct buffer control;          /* queued control frames; sent between two frames of streams */
-    size_t control_at;              /* bytes of them already given */
-    struct h2_stream *sending;      /* its frame is incomplete: nothing else may be sent; or its chunk was given last, and is still in use */
-    struct h2_stream *receiving;    /* the open stream of `block`; NULL: the block is decoded and dropped */
+    struct buffer input;                /* an incomplete frame */
+    struct buffer control;              /* queued control frames; sent between two frames of streams */
+    size_t control_at;                  /* bytes of them already given */
+    /* Its frame is incomplete: nothing else may be sent; or its chunk was given last, and is still in use. */
+    struct h2_stream *sending;
+    struct h2_stream *receiving;        /* the open stream of `block`; NULL: the block is decoded and dropped */
     struct h2_stream *streams[H2_BUCKETS];
-    struct h2_schedule schedule;    /* streams that can send */
-    struct list blocked;            /* streams whose DATA waits for the connection's window */
+    struct h2_schedule schedule;        /* streams that can send */
+    struct list blocked;                /* streams whose DATA waits for the connection's window */
     struct h2_header_block block;
-    struct h2_request_reader reader; /* of `block` */
+    struct h2_request_reader reader;    /* of `block` */
     struct h2_peer_settings peer;
     struct h2_credit credit;
     struct h2_receive_window receive;
     struct h2_bdp bdp;
-    int32_t window;                 /* for sending DATA */
-    uint32_t last_stream;           /* highest identifier that the client has used */
-    uint32_t last_accepted;         /* highest identifier that became an exchange */
-    uint32_t body_window;           /* size of the streams' receive windows */
+    int32_t window;                     /* for sending DATA */
+    uint32_t last_stream;               /* highest identifier that the client has used */
+    uint32_t last_accepted;             /* highest identifier that became an exchange */
+    uint32_t body_window;               /* size of the streams' receive windows */
     uint32_t recent[H2_RECENT];
-    uint32_t data_left;             /* payload bytes of the DATA frame being received */
-    uint32_t data_padding;          /* of these, padding at its end */
+    uint32_t data_left;                 /* payload bytes of the DATA frame being received */
+    uint32_t data_padding;              /* of these, padding at its end */
     uint32_t data_stream;
-    uint64_t deadline_ms;           /* of SESSION_DEADLINE; UINT64_MAX: none */
-    uint64_t announced_ms;          /* when the first GOAWAY was queued, if H2_ANNOUNCED */
-    uint64_t head_since_ms;         /* of client_header_timeout, if head_incomplete */
-    unsigned stream_count;          /* in the table, also one with cancelled_in_frame */
-    unsigned awaiting;              /* streams whose module waits for their request body, except tunnels */
+    uint64_t deadline_ms;               /* of SESSION_DEADLINE; UINT64_MAX: none */
+    uint64_t announced_ms;              /* when the first GOAWAY was queued, if H2_ANNOUNCED */
+    uint64_t head_since_ms;             /* of client_header_timeout, if head_incomplete */
+    unsigned stream_count;              /* in the table, also one with cancelled_in_frame */
+    unsigned awaiting;                  /* streams whose module waits for their request body, except tunnels */
     unsigned requests;
     uint8_t recent_at;
-    uint8_t preface_at;             /* bytes of the client's preface received */
-    uint8_t shutdown;               /* enum h2_shutdown */
-    int16_t error;                  /* returned by produce once `control` is sent */
-    bool settings_received;         /* the first frame of the client was SETTINGS */
-    bool head_incomplete;           /* a frame or a header block */
-    bool input_ignored;             /* client_header_timeout has passed: further input is ignored */
+    uint8_t preface_at;                 /* bytes of the client's preface received */
+    uint8_t shutdown;                   /* enum h2_shutdown */
+    int16_t error;                      /* returned by produce once `control` is sent */
+    bool settings_received;             /* the first frame of the client was SETTINGS */
+    bool head_incomplete;               /* a frame or a header block */
+    bool input_ignored;                 /* client_header_timeout has passed: further input is ignored */
     bool block_ends_stream;
     bool data_ends_stream;
-    bool data_padded;               /* the next byte of DATA is the length of its padding */
-    bool wake_pending;              /* produce returned -EAGAIN: a wake must follow */
+    bool data_padded;                   /* the next byte of DATA is the length of its padding */
+    bool wake_pending;                  /* produce returned -EAGAIN: a wake must follow */
 };
 
 enum h2_stage {
@@ -87,7 +88,8 @@ struct h2_stream {
     struct exchange x;              /* first member: allocated by exchange_create */
     struct h2_session *session;
     struct h2_stream *next;         /* in the bucket */
-    struct h2_schedule_entry schedule_entry; /* in session->schedule */
+    /* In session->schedule. */
+    struct h2_schedule_entry schedule_entry;
     struct list blocked;            /* in session->blocked */
     uint32_t id;
     uint8_t stage;                  /* enum h2_stage */
@@ -109,7 +111,8 @@ struct h2_stream {
     int body_error;                 /* returned by next once `input` is empty */
     bool body_whole;                /* END_STREAM was received */
     bool wake_pending;              /* next returned -EAGAIN: a wake must follow */
-    bool timed;                     /* counted in session->awaiting: client_body_timeout applies, except to an open tunnel */
+    /* Counted in session->awaiting: client_body_timeout applies, except to an open tunnel. */
+    bool timed;
     struct h2_wait body_wait;       /* for bytes of the request body */
     struct h2_wait send_wait;       /* for a window */
     bool continue_due;              /* 100 Continue is due */

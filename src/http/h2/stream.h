@@ -6,14 +6,18 @@
 
 #include "http/h2/session.h"
 
-/* Creates a stream for a new request, without x.ops; counted as open. NULL when out of memory, or past LIMIT_CONNECTION_MEMORY. */
+/*
+ * Creates a stream for a new request, without x.ops; counted as open. NULL when out of memory, or past
+ * LIMIT_CONNECTION_MEMORY.
+ */
 struct h2_stream *h2_stream_create(struct h2_session *h2, uint32_t id);
 /* The open stream with this identifier, or NULL; also NULL for a stream with cancelled_in_frame. */
 struct h2_stream *h2_stream_find(const struct h2_session *h2, uint32_t id);
 /* The number of open streams (RFC 9113 5.1.2), without a stream with cancelled_in_frame. */
 unsigned h2_stream_open_count(const struct h2_session *h2);
 /* Calls `visit` for every open stream, which it may end. */
-void h2_stream_each(struct h2_session *h2, void (*visit)(struct h2_stream *stream, const void *argument), const void *argument);
+void h2_stream_each(struct h2_session *h2, void (*visit)(struct h2_stream *stream, const void *argument),
+                    const void *argument);
 /* The stream may have something to send: it takes part in the schedule. */
 void h2_stream_ready(struct h2_stream *stream);
 /* The stream has nothing to send for now, or waits for a window. */

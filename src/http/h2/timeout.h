@@ -1,6 +1,6 @@
 /*
- * The timeouts of streams, of an incomplete header block and of the first GOAWAY. Each is checked when the session's deadline passes, so that
- * the events of other streams do not extend it.
+ * The timeouts of streams, of an incomplete header block and of the first GOAWAY. Each is checked when the session's
+ * deadline passes, so that the events of other streams do not extend it.
  */
 #ifndef HTTP_H2_TIMEOUT_H
 #define HTTP_H2_TIMEOUT_H

@@ -10,8 +10,8 @@
 /* Start of a page, up to and including the style; the title follows. */
 extern const struct str page_start;
 /*
- * Value of Content-Security-Policy (CSP Level 3) that permits only the style of page_start. It replaces the policy of the
- * site, because a strict one would disable the style.
+ * Value of Content-Security-Policy (CSP Level 3) that permits only the style of page_start. It replaces the policy of
+ * the site, because a strict one would disable the style.
  */
 extern const struct str page_policy;
 

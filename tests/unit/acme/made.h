@@ -40,7 +40,8 @@ static inline void folder_remove(void)
 }
 
 /* Writes a certificate valid from now - `age_s` for `lifetime_s`, and its key. `names`: "DNS:a.test,IP:192.0.2.1". */
-static inline void make_certificate(const char *chain, const char *key_file, const char *names, long age_s, long lifetime_s)
+static inline void make_certificate(const char *chain, const char *key_file, const char *names, long age_s,
+                                    long lifetime_s)
 {
     EVP_PKEY *key = EVP_EC_gen("P-256");
     X509 *leaf = X509_new();

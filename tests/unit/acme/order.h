@@ -20,7 +20,8 @@ static struct acme_order order;
 static char error[LIMIT_ACME_ERROR], state[64], file[96], challenges[96];
 
 /* Records its arguments. */
-#define RECORDS "#!/bin/sh\nPATH=/usr/bin:/bin\nprintf '%s ' \"$@\" >>$HOME/../../arguments; echo >>$HOME/../../arguments\n"
+#define RECORDS                                                                                                        \
+    "#!/bin/sh\nPATH=/usr/bin:/bin\nprintf '%s ' \"$@\" >>$HOME/../../arguments; echo >>$HOME/../../arguments\n"
 
 /* `client`: the name of the program; `script`: its text. */
 static inline void order_set_up(int client, const char *program, const char *script)

@@ -17,7 +17,8 @@ void cache_fixture_close(struct cache_fixture *fixture);
 /* Returns the number of files in it, at any depth. */
 unsigned cache_fixture_count(const struct cache_fixture *fixture);
 /* Writes a complete file. Returns its size. */
-uint64_t cache_fixture_store(struct cache_fixture *fixture, const struct cache_id *id, const char *key, const char *head, struct str body);
+uint64_t cache_fixture_store(struct cache_fixture *fixture, const struct cache_id *id, const char *key,
+                             const char *head, struct str body);
 /* An id whose hash begins with this byte. */
 struct cache_id cache_fixture_id(unsigned char hash, uint64_t sequence);
 

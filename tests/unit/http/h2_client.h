@@ -24,21 +24,21 @@ struct h2_client {
     struct table_server server;
     struct nghttp2_hd_deflater *deflater;
     struct nghttp2_hd_inflater *inflater;
-    struct buffer sent;    /* frames for the next flush */
-    struct buffer scanned; /* sent bytes of an incomplete frame */
-    struct buffer input;   /* received bytes of an incomplete frame */
-    struct buffer block;   /* fragments of an incomplete header block */
+    struct buffer sent;             /* frames for the next flush */
+    struct buffer scanned;          /* sent bytes of an incomplete frame */
+    struct buffer input;            /* received bytes of an incomplete frame */
+    struct buffer block;            /* fragments of an incomplete header block */
     struct buffer log;
-    size_t piece;          /* bytes fed at once; 0: all */
-    size_t preface_left;   /* bytes of the preface that are not yet scanned */
-    int64_t initial_max;   /* largest initial window announced */
-    int64_t increments;    /* of the connection */
-    int64_t received;      /* bytes of DATA */
-    uint32_t frame_max;    /* largest SETTINGS_MAX_FRAME_SIZE announced */
-    uint32_t open_block;   /* stream of the incomplete header block; 0: none */
-    uint32_t goaway;       /* error code of the last GOAWAY */
+    size_t piece;                   /* bytes fed at once; 0: all */
+    size_t preface_left;            /* bytes of the preface that are not yet scanned */
+    int64_t initial_max;            /* largest initial window announced */
+    int64_t increments;             /* of the connection */
+    int64_t received;               /* bytes of DATA */
+    uint32_t frame_max;             /* largest SETTINGS_MAX_FRAME_SIZE announced */
+    uint32_t open_block;            /* stream of the incomplete header block; 0: none */
+    uint32_t goaway;                /* error code of the last GOAWAY */
     bool block_ends;
-    bool quiet; /* does not log */
+    bool quiet;                     /* does not log */
     struct h2_client_stream streams[H2_CLIENT_STREAMS];
 };
 

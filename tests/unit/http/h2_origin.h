@@ -16,20 +16,21 @@ struct h2_origin {
     struct h2_client_request requests[H2_ORIGIN_STREAMS];
     struct h2_client_stream streams[H2_ORIGIN_STREAMS];
     struct headers trailers[H2_ORIGIN_STREAMS];
-    struct headers fields;          /* of all requests */
-    struct str bodies[H2_ORIGIN_STREAMS]; /* of the requests; given once, then `after` */
-    int after[H2_ORIGIN_STREAMS];   /* 0: end; -EAGAIN and so on */
-    size_t room;                    /* of one produce; 0: 64 KiB */
+    struct headers fields;                  /* of all requests */
+    struct str bodies[H2_ORIGIN_STREAMS];   /* of the requests; given once, then `after` */
+    int after[H2_ORIGIN_STREAMS];           /* 0: end; -EAGAIN and so on */
+    size_t room;                            /* of one produce; 0: 64 KiB */
     struct frame_log { char text[8192]; size_t length; } log;
-    struct buffer sent;             /* bytes of the client that are no whole frame yet */
-    bool quiet;                     /* the log is not written */
+    struct buffer sent;                     /* bytes of the client that are no whole frame yet */
+    bool quiet;                             /* the log is not written */
     bool preface_seen;
 };
 
 /* Opens the session, without streams. */
 void h2_origin_open(struct h2_origin *origin);
 /* Opens a stream with a body of `length` bytes (BODY_LENGTH_UNKNOWN, 0: none); its owner is origin->streams[i]. */
-void h2_origin_request(struct h2_origin *origin, unsigned i, const char *method, uint64_t length, const char *body, int after);
+void h2_origin_request(struct h2_origin *origin, unsigned i, const char *method, uint64_t length, const char *body,
+                       int after);
 /* Ends all streams and frees everything. */
 void h2_origin_close(struct h2_origin *origin);
 

@@ -20,17 +20,17 @@ enum table_behavior {
 };
 
 struct table_row {
-    const char *path; /* NULL: the last row, for all other paths */
+    const char *path;               /* NULL: the last row, for all other paths */
     int status;
-    const char *header; /* "Name: value", or NULL */
-    const char *body;   /* NULL: no body */
+    const char *header;             /* "Name: value", or NULL */
+    const char *body;               /* NULL: no body */
     enum table_behavior behavior;
     bool unknown_length;
     bool close_after;
     uint64_t body_limit;
-    const char *trailer; /* "Name: value" */
-    const char *inform;  /* header field of a 103 that is sent before the response */
-    uint64_t declared_length; /* a Content-Length that differs from the body, or 0 */
+    const char *trailer;            /* "Name: value" */
+    const char *inform;             /* header field of a 103 that is sent before the response */
+    uint64_t declared_length;       /* a Content-Length that differs from the body, or 0 */
 };
 
 struct table_server {
@@ -42,19 +42,19 @@ struct table_server {
     struct clock clock;
     const struct protocol *protocol;
     struct session *session;
-    struct buffer unread; /* bytes that were fed and are not yet consumed */
+    struct buffer unread;           /* bytes that were fed and are not yet consumed */
     struct buffer out;
-    struct buffer log; /* one line per finished exchange: METHOD PATH STATUS BYTES [cancelled] */
-    size_t room;       /* for each call of produce; 0: plenty */
-    size_t turns;      /* chunks with ends_turn */
-    int result;        /* of the last produce that returned no chunk */
+    struct buffer log;              /* one line per finished exchange: METHOD PATH STATUS BYTES [cancelled] */
+    size_t room;                    /* for each call of produce; 0: plenty */
+    size_t turns;                   /* chunks with ends_turn */
+    int result;                     /* of the last produce that returned no chunk */
     bool woken;
     bool blocked;                   /* `consume` has left bytes, which are offered again after a wake */
     unsigned begun, rejected, finished;
-    struct exchange *later; /* the exchange that waits for table_server_answer */
-    size_t pause_piece;     /* TABLE_PAUSES */
-    struct body *paused;    /* TABLE_PAUSES: the body that waits for its wake */
-    bool reads;             /* TABLE_ECHO: the exchange can read more of its body */
+    struct exchange *later;         /* the exchange that waits for table_server_answer */
+    size_t pause_piece;             /* TABLE_PAUSES */
+    struct body *paused;            /* TABLE_PAUSES: the body that waits for its wake */
+    bool reads;                     /* TABLE_ECHO: the exchange can read more of its body */
 };
 
 /*
