@@ -101,7 +101,7 @@ void shared_zone_log_damage(struct shared_zone *zone)
         return;
     clock_read(&now);
     if (log_limit_allows(&owner->damage_logged, now.monotonic_ms))
-        log_write(owner->log, LOG_ALERT, "%s: its shared memory contradicts itself and is emptied", owner->label);
+        log_write(owner->log, LOG_ALERT, "%s: its shared memory is inconsistent and is emptied", owner->label);
 }
 
 /* A bit is cleared after its slot was removed: if this process dies before, the next one repeats it. */

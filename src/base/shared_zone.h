@@ -25,7 +25,7 @@ struct shared_zone {
     /* A bit for each slot of a worker whose process died; atomic. */
     uint64_t abandoned[LIMIT_WORKERS / 64];
     uint64_t any_abandoned;         /* nonzero: a bit was set since the slots were removed; atomic */
-    uint32_t damaged;               /* nonzero: the contents contradict themselves; for shared_zone_lock_repaired */
+    uint32_t damaged;               /* nonzero: the contents are inconsistent; for shared_zone_lock_repaired */
 };
 
 /* How a zone repairs its contents. The functions are called with the lock. */
@@ -87,8 +87,8 @@ static inline bool shared_zone_has_abandoned(const struct shared_zone *zone)
  */
 void shared_zone_watch(struct shared_zone *zone, struct log *log, const char *directive, struct str name);
 /*
- * Logs at level alert, at most once per second for each zone, that the zone contradicts itself and is emptied: a
- * process that should not have written to it did. Does nothing in a process that has not called shared_zone_watch.
+ * Logs at level alert, at most once per second for each zone, that the zone is inconsistent and is emptied: only a
+ * compromised process causes this. Does nothing in a process that has not called shared_zone_watch.
  */
 void shared_zone_log_damage(struct shared_zone *zone);
 

@@ -67,9 +67,7 @@ static inline bool cache_node_fill_locked(const struct node *node, uint64_t now_
     return node->fill_lock != 0 && node->fill_lock_ms > now_ms;
 }
 
-/*
- * Locks the index; first repairs what a process left that died in between, or empties an index that contradicts itself.
- */
+/* Locks the index and repairs it: shared_zone_lock_repaired. */
 void cache_zone_lock(struct cache_zone *zone);
 void cache_zone_unlock(struct cache_zone *zone);
 /* Returns the node number of a hash, or NO_NODE. Needs the lock. */

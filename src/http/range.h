@@ -21,7 +21,7 @@ int range_parse(struct str value, uint64_t length, struct range *out_ranges, uns
 
 /*
  * Reads the Content-Range of a 206 (RFC 9110 14.4): "bytes 0-99/1000". 0; -ENOTSUP: the complete length is unknown
- * ("*"); -EINVAL: malformed, another unit, an unsatisfied range, numbers that contradict each other, or a length
+ * ("*"); -EINVAL: malformed, another unit, an unsatisfied range, inconsistent numbers, or a length
  * above INT64_MAX.
  */
 MUST_CHECK int content_range_parse(struct str value, struct range *out_range, uint64_t *out_total);

@@ -3,7 +3,7 @@
  * are authoritative: chains and list can be rebuilt from them.
  *
  * A compromised process can write anything at any time. The layout therefore follows from the private size of the zone,
- * every number is limited to the table when it is used, and a table that contradicts itself is emptied.
+ * every number is limited to the table when it is used, and an inconsistent table is emptied.
  */
 #include "limit/limit_zone_private.h"
 

@@ -46,7 +46,7 @@ static inline struct zone_entry *limit_zone_entry(struct limit_zone *zone, uint3
     return &zone->entries[number];
 }
 
-/* Locks the zone; first repairs what a process left that died in between, or empties a zone that contradicts itself. */
+/* Locks the zone and repairs it: shared_zone_lock_repaired. */
 void limit_zone_lock(struct limit_zone *zone);
 void limit_zone_unlock(struct limit_zone *zone);
 /* The following functions need the lock. Returns the entry of a key and worker; NO_ENTRY: there is none. */

@@ -4,7 +4,7 @@
  * full handshakes.
  *
  * A compromised process can write anything at any time. The layout therefore follows from the private size of the zone,
- * every position is limited to the ring when it is used, and contents that contradict each other empty the cache.
+ * every position is limited to the ring when it is used, and inconsistent contents are removed.
  */
 #include "tls/session_cache.h"
 

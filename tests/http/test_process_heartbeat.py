@@ -236,16 +236,16 @@ def test_a_worker_that_overwrites_shared_memory_does_not_harm_the_master(forbidd
 
 
 def test_damage_of_a_zone_is_logged(forbidden, loop):
-    """Zeros in the zone of a limit contradict its number of free entries: the worker empties it and logs its name."""
+    """A zone of a limit in which all numbers are zero is inconsistent: the worker empties it and logs its name."""
     location = {**SERVED, '/limited/': {'root': '/nonexistent', 'limit_req': 'zone=c'}}
     server = forbidden(loop, location=location, http={'limit_req_zone': '$arg_key zone=c:1m rate=1000r/s'}, sandbox='off', worker_processes=1)
     http1.connect(server.plain).get('/limited/?key=1')
-    assert 'contradicts' not in server.errors()
+    assert 'inconsistent' not in server.errors()
     assert forbidden_kit.attempt(server, 'overwrite', '0') == 0
     for _ in range(3):
         http1.connect(server.plain).get('/limited/?key=1')
-    wait_for(lambda: 'limit_req "c": its shared memory contradicts itself and is emptied' in server.errors(), 'the log line')
-    assert '[alert]' in next(line for line in server.errors().splitlines() if 'contradicts' in line)
+    wait_for(lambda: 'limit_req "c": its shared memory is inconsistent and is emptied' in server.errors(), 'the log line')
+    assert '[alert]' in next(line for line in server.errors().splitlines() if 'inconsistent' in line)
 
 
 PTRACE_DETACH, PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 17, 0x4206, 0x4207, 0x40000000

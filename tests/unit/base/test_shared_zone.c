@@ -373,7 +373,7 @@ START_TEST(damage_is_logged_once_per_second)
     ck_assert_uint_ge(logged.lines, 1);
     ck_assert_uint_lt(logged.lines, 100);
     ck_assert_ptr_nonnull(strstr(logged.text,
-                                    ": limit_req \"one\": its shared memory contradicts itself and is emptied\n"));
+                                    ": limit_req \"one\": its shared memory is inconsistent and is emptied\n"));
     logged.lines = 0;
     memset(long_name, 'x', sizeof(long_name));
     shared_zone_watch(&other->shared, &log, "cache", str_of(long_name, sizeof(long_name)));
