@@ -1,5 +1,5 @@
 /*
- * The logins of a worker: checks running in a helper thread, checks waiting for one, and recently verified logins.
+ * The logins of a worker: checks running on a helper thread, checks waiting for one, and recently verified logins.
  */
 #ifndef AUTH_BASIC_LOGINS_H
 #define AUTH_BASIC_LOGINS_H

@@ -1,6 +1,6 @@
 /*
  * A file of users and password hashes, as written by htpasswd: one line each, "name:hash". The functions block; call
- * them in helper threads.
+ * them on helper threads.
  */
 #ifndef AUTH_BASIC_PASSWORD_FILE_H
 #define AUTH_BASIC_PASSWORD_FILE_H

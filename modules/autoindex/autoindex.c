@@ -75,7 +75,7 @@ static bool is_json_requested(const struct exchange *x)
            !headers_list_has(headers, STR("Accept"), STR("text/html"));
 }
 
-/* Runs in a helper thread, including the sort, which takes long for ten thousand names. */
+/* Runs on a helper thread, including the sort, which takes long for ten thousand names. */
 static int read_directory(void *argument)
 {
     struct listing *listing = argument;

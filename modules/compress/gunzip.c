@@ -1,6 +1,6 @@
 /*
- * `gunzip`: decodes responses that were gzip-encoded by an upstream or as precompressed files, if the client does
- * not accept gzip. Other clients get the encoded body.
+ * `gunzip`: decodes responses that were gzip-encoded by an upstream server or as precompressed files, if the client
+ * does not accept gzip. Other clients get the encoded body.
  */
 #include "compress.h"
 

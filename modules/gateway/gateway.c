@@ -42,7 +42,7 @@ static int find_group(struct gateway_request *p)
     return error == -ENOMEM ? 500 : 502;
 }
 
-/* Sets up TLS to the upstream. 0, or a status. */
+/* Sets up TLS to the upstream server. 0, or a status. */
 static int set_upstream_tls(struct gateway_request *p)
 {
     const struct gateway_conf *conf = p->conf;

@@ -18,7 +18,7 @@ struct gateway_request;
 struct gateway_stream;
 struct h2_client_request;
 
-/* The protocol spoken to the upstream server: formats requests and parses responses. */
+/* The protocol of the upstream server: formats requests and parses responses. */
 struct gateway {
     const char *name;                               /* part of its directives' names: NAME_pass */
     const char *scheme, *tls_scheme;                /* for the log */
@@ -142,7 +142,7 @@ struct gateway_sent {
     bool consumed;                  /* an earlier attempt consumed a part of the client's body */
 };
 
-/* The response body between the upstream and the client. */
+/* The response body between the upstream server and the client. */
 struct gateway_incoming {
     struct body body;               /* of the response */
     struct buffer input;            /* received, not yet pulled; never reallocated while it has bytes */

@@ -16,7 +16,7 @@
 struct cache_slices;
 struct gateway_request;
 
-/* The reason why an upstream gave no usable response. */
+/* The reason why an upstream server gave no usable response. */
 enum gateway_failure {
     GATEWAY_FAILED_ERROR,           /* no connection, or it failed */
     GATEWAY_FAILED_TIMEOUT,
@@ -47,8 +47,8 @@ struct gateway_fill {
 
 struct gateway_cache {
     /*
-     * Looks for a stored response before the upstream is contacted. OUTCOME_RESPONDED; OUTCOME_PENDING
-     * (gateway_resume follows); or OUTCOME_DECLINED: contact the upstream.
+     * Looks for a stored response before the upstream server is contacted. OUTCOME_RESPONDED; OUTCOME_PENDING
+     * (gateway_resume follows); or OUTCOME_DECLINED: contact the upstream server.
      */
     enum outcome (*lookup)(struct gateway_request *p);
     /* Sets the request's fields for a complete response, a slice, or a revalidation. 0 or -ENOMEM. */
@@ -62,7 +62,7 @@ struct gateway_cache {
     const struct headers *(*combined_fields)(const struct gateway_request *p, int *out_status);
     /* Adds the stored span before or after the body in x->response. 0 or -ENOMEM. */
     int (*combine)(struct gateway_request *p);
-    /* True if x->response was filled with a stale response because the upstream failed. */
+    /* True if x->response was filled with a stale response because the upstream server failed. */
     bool (*serve_stale)(struct gateway_request *p, enum gateway_failure failure);
     /* Releases the fill lock. */
     void (*release_lock)(struct gateway_request *p);

@@ -56,8 +56,8 @@ enum gateway_ignore {
 
 /* Buffering of bodies. */
 struct gateway_buffering {
-    bool requests;                  /* the request body is read before the upstream is contacted */
-    bool responses;                 /* the response is read as fast as the upstream sends */
+    bool requests;                  /* the request body is read before the upstream server is contacted */
+    bool responses;                 /* the response is read as fast as the upstream server sends */
     uint64_t count, size;           /* buffers in memory: number, and bytes of one */
     uint64_t file_max;
     struct str directory;

@@ -1,6 +1,6 @@
 /*
- * `proxy_limit_rate`: limits the rate of reading from the upstream. The number of received bytes determines the
- * time of the next read; meanwhile TCP flow control slows the upstream down.
+ * `proxy_limit_rate`: limits the rate of reading from the upstream server. The number of received bytes determines the
+ * time of the next read; meanwhile TCP flow control slows the upstream server down.
  */
 #include "rate_limit.h"
 

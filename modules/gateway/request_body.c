@@ -1,5 +1,5 @@
 /*
- * Buffers the client's body before an upstream is contacted (proxy_request_buffering), until the end of the
+ * Buffers the client's body before an upstream server is contacted (proxy_request_buffering), until the end of the
  * exchange, for further attempts; and proxy_set_body, which replaces it.
  */
 #include "request_body.h"

@@ -108,7 +108,7 @@ static int detect_event_stream(struct gateway_request *p)
     return headers_set(fields, &p->x->arena, STR("Upgrade"), p->upgrade);
 }
 
-/* x->response is already set (stale response or error page): discards the response of the upstream. */
+/* x->response is already set (stale response or error page): discards the response of the upstream server. */
 static void discard_upstream_response(struct gateway_request *p)
 {
     if (p->cached)

@@ -1,6 +1,6 @@
 /*
  * The response body: buffered in small amounts as it arrives, and pulled by the client's session. A client that does
- * not read stops the reading from the upstream.
+ * not read stops the reading from the upstream server.
  */
 #include "response_body.h"
 

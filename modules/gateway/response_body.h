@@ -1,5 +1,5 @@
 /*
- * The response body between the upstream and the client: read while there is room, and pulled.
+ * The response body between the upstream server and the client: read while there is room, and pulled.
  */
 #ifndef MODULES_GATEWAY_RESPONSE_BODY_H
 #define MODULES_GATEWAY_RESPONSE_BODY_H
@@ -16,7 +16,7 @@ bool gateway_receives_large(const struct gateway_request *p);
 void gateway_wake_body(struct gateway_request *p);
 /* The connection failed during the body. */
 void gateway_body_fail(struct gateway_request *p, int error);
-/* The response is complete, and the connection may be reused; `surplus`: unless the upstream has sent more. */
+/* The response is complete, and the connection may be reused; `surplus`: unless the upstream server has sent more. */
 void gateway_response_end(struct gateway_request *p, bool surplus);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * `proxy_force_ranges`: the upstream sends the complete response, and the client gets the requested part. A single
- * range only: several would have to be buffered.
+ * `proxy_force_ranges`: the upstream server sends the complete response, and the client gets the requested part. A
+ * single range only: several would have to be buffered.
  */
 #include "response.h"
 

@@ -1,6 +1,6 @@
 /*
- * A response body read as fast as the upstream sends it (proxy_buffering), which frees the upstream from slow
- * clients.
+ * A response body read as fast as the upstream server sends it (proxy_buffering), which frees the upstream server from
+ * slow clients.
  */
 #include "response.h"
 
@@ -9,7 +9,9 @@
 
 #include <errno.h>
 
-/* True if there is a body and the upstream does not disable buffering. Never for upgraded connections and gRPC. */
+/*
+ * True if there is a body and the upstream server does not disable buffering. Never for upgraded connections and gRPC.
+ */
 bool gateway_uses_spool(const struct gateway_request *p)
 {
     bool ignored = p->conf->cache.ignore & IGNORE_X_ACCEL_BUFFERING;

@@ -25,7 +25,7 @@ struct slice_part {
 
 struct cache_slices {
     /*
-     * Called before the upstream is contacted: OUTCOME_RESPONDED, OUTCOME_PENDING, or OUTCOME_DECLINED: continue
+     * Called before the upstream server is contacted: OUTCOME_RESPONDED, OUTCOME_PENDING, or OUTCOME_DECLINED: continue
      * without slices, up to a miss.
      */
     enum outcome (*begin)(struct gateway_request *p);
@@ -42,7 +42,7 @@ struct cache_slices {
      */
     int (*response_head)(struct gateway_request *child, struct received_response *received,
                          struct stored_metadata *metadata);
-    /* The upstream of a subrequest failed by `reason` (enum gateway_stale): stale slices may be used. */
+    /* The upstream server of a subrequest failed by `reason` (enum gateway_stale): stale slices may be used. */
     void (*failed)(struct gateway_request *child, unsigned reason);
     /* Ends the exchange. */
     void (*end)(struct gateway_request *p);

@@ -1,5 +1,5 @@
 /*
- * The request target and the host of a request to an upstream.
+ * The request target and the host of a request to an upstream server.
  */
 #include "gateway.h"
 

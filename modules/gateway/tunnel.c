@@ -17,7 +17,7 @@ struct tunnel {
     const struct gateway_conf *conf;
     struct buffer input;            /* received, not yet sent to the client; never reallocated while it has bytes */
     size_t input_at;
-    int error;                      /* the upstream failed: the client is aborted after the received bytes */
+    int error;                      /* the upstream server failed: the client is aborted after the received bytes */
     bool over;                      /* one side has closed in order */
     bool blocked;                   /* the upstream's wire has no room for the client's bytes */
     struct str server;              /* for the log */
@@ -62,7 +62,7 @@ static struct upstream_connection *detach_connection(struct tunnel *t)
     return connection;
 }
 
-/* From the upstream. */
+/* From the upstream server. */
 
 static void receive_from_server(struct tunnel *t)
 {
@@ -132,7 +132,7 @@ static size_t tunnel_consume(struct session *session, struct str bytes)
     struct tunnel *t = tunnel_of(session);
     size_t taken = 0, room;
 
-    if (!t->connection) /* discarded: the upstream has closed */
+    if (!t->connection) /* discarded: the upstream server has closed */
         return bytes.length;
     while (taken < bytes.length && (room = wire_room(&t->connection->wire)) > 0) {
         struct chunk chunk = {.kind = CHUNK_BYTES, .bytes = str_slice(str_skip(bytes, taken), 0, room)};
@@ -181,7 +181,7 @@ static enum session_phase tunnel_phase(const struct session *session)
     return t->over || t->error ? SESSION_OVER : SESSION_WAITING;
 }
 
-/* After the client has closed, its bytes are still sent to the upstream. Other signals do not end a tunnel. */
+/* After the client has closed, its bytes are still sent to the upstream server. Other signals do not end a tunnel. */
 static void tunnel_signal(struct session *session, enum session_signal signal)
 {
     struct tunnel *t = tunnel_of(session);

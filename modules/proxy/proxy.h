@@ -80,8 +80,8 @@ const char *proxy_websocket_check(struct gateway_request *p);
 
 struct proxy_expect;
 /*
- * Returns true if `Expect: 100-continue` is sent to the upstream: the client waits for a 100, and its body is not
- * buffered.
+ * Returns true if `Expect: 100-continue` is sent to the upstream server: the client waits for a 100, and its body is
+ * not buffered.
  */
 static inline bool proxy_forwards_expect(const struct gateway_request *p)
 {
@@ -91,7 +91,7 @@ static inline bool proxy_forwards_expect(const struct gateway_request *p)
 /* Delays p->sent.request's body until proxy_expect_met, or for LIMIT_CONTINUE_MS. 0 or -ENOMEM. */
 MUST_CHECK int proxy_expect_begin(struct gateway_request *p);
 /*
- * The upstream sent 100: the loop pulls the body from now on, which sends 100 to the client. No effect once the
+ * The upstream server sent 100: the loop pulls the body from now on, which sends 100 to the client. No effect once the
  * response has begun.
  */
 void proxy_expect_met(struct gateway_request *p);

@@ -1,5 +1,5 @@
 /*
- * Maps URLs, domains and paths of the upstream in response fields to those that the client uses.
+ * Maps URLs, domains and paths of the upstream server in response fields to those that the client uses.
  */
 #include "proxy.h"
 

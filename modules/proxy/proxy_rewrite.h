@@ -1,5 +1,5 @@
 /*
- * Maps Location, Refresh and Set-Cookie of the upstream to the client's view.
+ * Maps Location, Refresh and Set-Cookie of the upstream server to the values that the client uses.
  */
 #ifndef MODULES_PROXY_PROXY_REWRITE_H
 #define MODULES_PROXY_PROXY_REWRITE_H

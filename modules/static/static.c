@@ -60,7 +60,7 @@ static int digest_work(void *argument)
     return static_digest(search->entry, search->digest);
 }
 
-/* Continues after hashing in a helper thread; if it failed, the ETag is made of time and size. */
+/* Continues after hashing on a helper thread; if it failed, the ETag is made of time and size. */
 static void digest_done(struct op *op, int result)
 {
     struct search *search = container_of(op, struct search, digesting);

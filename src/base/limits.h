@@ -1,6 +1,6 @@
 /*
- * All caps on sizes, counts and times that a client, an upstream, a file or the configuration controls. The default
- * of a directive is in its table; its bounds are here.
+ * All caps on sizes, counts and times that a client, an upstream server, a file or the configuration controls. The
+ * default of a directive is in its table; its bounds are here.
  */
 #ifndef BASE_LIMITS_H
 #define BASE_LIMITS_H
@@ -67,10 +67,10 @@
 #define LIMIT_STORED_SECONDS        (INT64_C(1) << 60)
 #define LIMIT_VARY_FIELDS           32              /* field names in the Vary of a stored response */
 #define LIMIT_TARGETED_MEMBERS      64              /* members of a targeted Cache-Control field (RFC 9213) */
-/* Burst of 1xx responses of an upstream that are forwarded; further ones are dropped. */
+/* Burst of 1xx responses of an upstream server that are forwarded; further ones are dropped. */
 #define LIMIT_INTERIMS              16
 #define LIMIT_INTERIM_MS            250             /* interval at which one more 1xx is forwarded after the burst */
-/* Wait for 100 Continue of an upstream that got Expect; the body is sent afterwards. */
+/* Wait for 100 Continue of an upstream server that got Expect; the body is sent afterwards. */
 #define LIMIT_CONTINUE_MS           1000
 /* Bytes of queued 1xx responses per client; further ones are dropped. */
 #define LIMIT_INTERIM_BYTES         (64 * 1024)
@@ -149,12 +149,12 @@
 /* Bytes of a response of the control socket. */
 #define LIMIT_CONTROL_RESPONSE      (16u * 1024 * 1024)
 #define LIMIT_CONTROL_REQUEST       (16 * 1024)     /* bytes of the body of a request to the control socket */
-/* Of a worker in LIMIT_CONTROL_PERIOD_MS; further ones wait. The master forwards twice as many. */
+/* Queries of a worker in LIMIT_CONTROL_PERIOD_MS; further ones wait. The master forwards twice as many. */
 #define LIMIT_CONTROL_QUERIES       16
 #define LIMIT_CONTROL_PERIOD_MS     1000
 /* Queries of one worker in that time after which the master kills it. */
 #define LIMIT_CONTROL_FLOOD         4096
-/* Kernel memory of unread messages, about 20; above it a worker gets no query. */
+/* Kernel memory of the unread messages of a worker (about 20); above it the worker gets no query. */
 #define LIMIT_CONTROL_UNREAD        (16 * 1024)
 #define LIMIT_CONTROL_PENDING       16              /* queries of a worker that are in progress */
 #define LIMIT_CONTROL_RESPONSE_MS   3000            /* longest wait for the responses of all workers */
@@ -163,7 +163,7 @@
 #define LIMIT_CONTROL_CONNECTIONS   400
 #define LIMIT_CONTROL_SEND_BUFFER   (208 * 1024)    /* of that socket, as for SO_SNDBUF: the kernel doubles it */
 #define LIMIT_CONTROL_ENTRIES       1000            /* entries of a cache in one response */
-/* Bytes of their keys: escaped, they fit into LIMIT_CONTROL_RESPONSE. */
+/* Bytes of the keys of these entries: escaped, they fit into LIMIT_CONTROL_RESPONSE. */
 #define LIMIT_CONTROL_ENTRY_KEYS    (1024 * 1024)
 /* Bytes, with a NUL, of the path of a request in a list of connections. */
 #define LIMIT_CONTROL_PATH          256
@@ -340,7 +340,7 @@
 /* Interval between queries for the authority's window, before up to a quarter of it is added. */
 #define LIMIT_ACME_QUERY_S          (6 * 3600)
 #define LIMIT_ACME_ANSWER_S         (12 * 3600)     /* for this time, the answer to such a query decides */
-/* Before the expiry no such query: lego renews a certificate with less than a day left. */
+/* No such query in this time before the expiry: lego renews a certificate with less than a day left. */
 #define LIMIT_ACME_LAST_DAY_S       (26 * 3600)
 /* Interval between two attempts to get the lock of the state folder. */
 #define LIMIT_ACME_LOCK_S           10
@@ -386,7 +386,7 @@
 /* Body bytes stored before a HEAD that is requested as GET is answered: those of one write. */
 #define LIMIT_CACHE_HEAD_DELAY      (64 * 1024)
 #define LIMIT_CACHE_COPY            (1024 * 1024)   /* bytes of a stored body copied per step */
-/* Bytes queued for the disk before reading from the upstream pauses. */
+/* Bytes queued for the disk before reading from the upstream server pauses. */
 #define LIMIT_CACHE_QUEUED          (256 * 1024)
 /* Attempts to create a file while the cache manager removes it before it is locked. */
 #define LIMIT_CACHE_ATTEMPTS        32
@@ -412,7 +412,7 @@
 #define LIMIT_IMPORT_WORDS          20000           /* words of one directive; server_name has the most */
 #define LIMIT_IMPORT_ROUNDS         1000            /* runs of the loader, which reports at most twenty errors each */
 
-/* top: bounds of what a status page can make `sluice top` hold */
+/* top: bounds of the memory that `sluice top` uses for a status page */
 #define LIMIT_TOP_URL               2048            /* bytes of the URL */
 #define LIMIT_TOP_FETCH_MS          5000            /* time for one request */
 #define LIMIT_TOP_HEAD              16384           /* bytes of the response head */

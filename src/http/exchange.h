@@ -43,7 +43,7 @@ struct request {
 };
 
 struct response {
-    /* From an upstream, for this status only; empty: the standard phrase. */
+    /* From an upstream server, for this status only; empty: the standard phrase. */
     struct { int status; struct str text; } reason;
     /* 0: none yet; 101: the connection gets another protocol and owner, or request.tunnel and body are used. */
     int status;

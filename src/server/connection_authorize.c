@@ -55,8 +55,8 @@ static bool is_safe(const struct request *request)
 }
 
 /*
- * RFC 8470: sets Early-Data, so that an upstream can respond 425. The handshake was for the server of SNI; Host may
- * select another one with the same certificate, which does not accept early data.
+ * RFC 8470: sets Early-Data, so that an upstream server can respond 425. The handshake was for the server of SNI; Host
+ * may select another one with the same certificate, which does not accept early data.
  */
 static int check_early(struct request_state *request)
 {

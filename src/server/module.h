@@ -208,9 +208,9 @@ MUST_CHECK int exchange_file(struct exchange *x, struct str uri, struct str *out
  */
 MUST_CHECK int exchange_use_file(struct exchange *x, struct str uri, bool directory);
 /*
- * Marks a Content-Type as made by this server rather than by an upstream, and returns it: until the head is written
- * $sent_http_content_type has no "; charset=...", because nginx adds the charset when it writes the head. The text
- * lives as long as the exchange.
+ * Marks a Content-Type as made by this server rather than by an upstream server, and returns it: until the head is
+ * written $sent_http_content_type has no "; charset=...", because nginx adds the charset when it writes the head. The
+ * text lives as long as the exchange.
  */
 struct str exchange_set_response_type(struct exchange *x, struct str type);
 /*

@@ -1,9 +1,9 @@
 /*
- * Requests a missing response from the upstream: one request at a time (proxy_cache_lock), or each request.
+ * Requests a missing response from the upstream server: one request at a time (proxy_cache_lock), or each request.
  */
 #include "modules/gateway/cache/response_cache.h"
 
-#define WAITS 3 /* number of waits for another request's fill, before the request is sent to the upstream */
+#define WAITS 3 /* number of waits for another request's fill, before the request is sent to the upstream server */
 
 static uint64_t cached_now_ms(const struct cached *cached)
 {
@@ -19,7 +19,7 @@ const struct cache_hash *cached_hash(struct cached *cached)
     return &cached->origin.hash;
 }
 
-/* Continues without the stored response: the request is sent to the upstream. */
+/* Continues without the stored response: the request is sent to the upstream server. */
 enum outcome cached_fetch(struct cached *cached)
 {
     (void)cached_hash(cached);

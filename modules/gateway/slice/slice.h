@@ -41,7 +41,7 @@ struct slice_request {
     bool known;                     /* the metadata is known */
     bool plain;                     /* continue without slices: the response is not a slice, or must not be stored */
     bool waited;                    /* has waited for another request's first slice */
-    bool serve_stale;               /* the upstream failed, and `stale` may be used */
+    bool serve_stale;               /* the upstream server failed, and `stale` may be used */
     bool begun;                     /* the response has begun */
     int error;                      /* slices of different versions: the response is aborted */
     uint64_t first;                 /* index of the first slice requested */
