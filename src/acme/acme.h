@@ -13,7 +13,7 @@ enum acme_client { ACME_UACME, ACME_LEGO };
 enum acme_challenge_type { ACME_HTTP_01, ACME_TLS_ALPN_01, ACME_DNS_01 };
 /* The time at which the authority suggests to renew a certificate (RFC 9773), by its last answer to the client. */
 enum acme_window {
-    ACME_WINDOW_UNKNOWN,            /* no answer; neither the client nor the authority may know such a window */
+    ACME_WINDOW_UNKNOWN,            /* no answer: client or authority may not support it */
     ACME_WINDOW_AHEAD,              /* not reached */
     ACME_WINDOW_REACHED,            /* reached, and the certificate has not been renewed */
 };

@@ -55,7 +55,7 @@ static bool change_word(struct shared_lock *lock, uint32_t *seen, uint32_t word)
     return __atomic_compare_exchange_n(&lock->word, seen, word, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-/* A thread that has waited sets FUTEX_WAITERS: it does not know whether others wait. */
+/* A thread that has waited sets FUTEX_WAITERS: other threads may still wait. */
 static bool wait_for_lock(struct shared_lock *lock, uint32_t seen)
 {
     for (;;) {

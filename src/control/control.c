@@ -308,7 +308,7 @@ static enum outcome control_handler(struct exchange *x, const void *conf, void *
     return status == 200 ? continue_call(call) : finish_call(call, status);
 }
 
-/* The client has gone before its body was complete, or while a verb is pending. */
+/* The client disconnected before its body was complete, or while a verb is pending. */
 static void control_cancel(struct exchange *x, void *state)
 {
     struct control_call *call = exchange_state_found(x, &module_control);

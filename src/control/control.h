@@ -51,7 +51,7 @@ struct control_call {
     size_t body_length;
     struct op wake;                                 /* timer: more of the body has arrived */
     void *task;                                     /* of a verb that returned CONTROL_PENDING */
-    void (*cancelled)(struct control_call *call);   /* of a verb that returned CONTROL_PENDING: the client has gone */
+    void (*cancelled)(struct control_call *call);   /* the same: the client has disconnected */
     struct worker_request request;                  /* control_request_master */
     control_verb *answered;                         /* its result responds */
 };

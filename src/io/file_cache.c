@@ -131,7 +131,7 @@ static int open_at_once(struct file_cache *cache, const char *root, const char *
     return error;
 }
 
-/* Runs on a helper thread and may wait for the disk. Uses only the open_task and the constant roots roots. */
+/* Runs on a helper thread and may wait for the disk. Uses only the open_task and the constant `roots`. */
 static int open_task_work(void *argument)
 {
     struct open_task *task = argument;

@@ -23,8 +23,8 @@
 #define SMALL_SEND_MAX  4096 /* larger sends are made at once, while their bytes are in the CPU cache */
 
 struct slot {
-    struct op *reader;              /* OP_RECV, OP_ACCEPT, OP_SPLICE from here */
-    struct op *writer;              /* OP_SEND, OP_SENDFILE, OP_CONNECT, OP_SPLICE to here, OP_POLL for POLLOUT alone */
+    struct op *reader;              /* OP_RECV, OP_ACCEPT, OP_SPLICE from this descriptor */
+    struct op *writer;              /* OP_SEND, OP_SENDFILE, OP_CONNECT, OP_SPLICE to it, OP_POLL for POLLOUT alone */
     struct op *poll;                /* any other OP_POLL */
     uint32_t generation;            /* distinguishes events of a closed descriptor with the same number */
     uint16_t hang_up;               /* EVENTS_HANG_UP received; permanent */

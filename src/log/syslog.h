@@ -39,7 +39,7 @@ MUST_CHECK int syslog_set_tag(struct syslog *syslog, struct str tag);
 MUST_CHECK int syslog_open(const struct syslog *syslog);
 /*
  * Connects or reconnects the socket, for all processes that share it: a Unix socket stays connected to a receiver that
- * has gone. 0 or -errno; the earlier connection then stays.
+ * has ended. 0 or -errno; the earlier connection then stays.
  */
 MUST_CHECK int syslog_connect(int fd, const struct syslog *syslog);
 /*

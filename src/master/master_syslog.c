@@ -1,6 +1,6 @@
 /*
  * Connections to syslog receivers. The workers inherit the sockets, so that a connect() of the master applies to them,
- * too; each receiver is connected again every second, since a Unix socket stays connected to a receiver that has gone.
+ * too; each receiver is connected again every second, since a Unix socket stays connected to a receiver that has ended.
  */
 #include "master/master_state.h"
 

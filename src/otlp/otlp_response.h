@@ -1,5 +1,5 @@
 /*
- * The response of a collector to a batch: what the OTLP specification says about its status, and the spans that it
+ * The response of a collector to a batch: the meaning of its status in the OTLP specification, and the spans that it
  * rejected. Reads only what is needed; the rest is not trusted and not kept.
  */
 #ifndef OTLP_OTLP_RESPONSE_H

@@ -11,7 +11,7 @@
 
 int bounding_set_drop(void)
 {
-    /* The kernel may know more capabilities than the headers: reading the first unknown one fails. */
+    /* The kernel may have more capabilities than the headers: reading the first unknown one fails. */
     for (unsigned long number = 0; prctl(PR_CAPBSET_READ, number, 0, 0, 0) >= 0; number++) {
         if (prctl(PR_CAPBSET_DROP, number, 0, 0, 0) < 0)
             return errno == EPERM ? 0 : -errno;

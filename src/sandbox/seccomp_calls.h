@@ -31,7 +31,7 @@ struct seccomp_row {
 extern const struct seccomp_group seccomp_groups[];
 extern const struct seccomp_row seccomp_rows[];
 
-/* cachestat(2) has this number on all architectures; libseccomp before 2.5.5 does not know its name. */
+/* cachestat(2) has this number on all architectures; libseccomp before 2.5.5 has no name for it. */
 #define SECCOMP_CACHESTAT 451
 
 #endif

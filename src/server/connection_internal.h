@@ -76,7 +76,7 @@ int connection_authorize(struct request_state *request);
 
 /* connection_plain_http.c */
 
-/* Sends a plain-text 400 and closes: the client spoke HTTP without TLS on a TLS port. */
+/* Sends a plain-text 400 and closes: the client sent HTTP without TLS to a TLS port. */
 void connection_reject_plain_http(struct connection *connection);
 
 /* connection_timeout.c */

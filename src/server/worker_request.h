@@ -1,6 +1,6 @@
 /*
  * Requests of a worker to the master: changes in all processes, for the control socket. The master handles those of a
- * worker in their order. And the changes that it sends to all workers.
+ * worker in their order. Also applies the changes that the master sends to all workers.
  */
 #ifndef SERVER_WORKER_REQUEST_H
 #define SERVER_WORKER_REQUEST_H

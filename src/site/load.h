@@ -89,7 +89,7 @@ condition_reader load_methods_read;
 MUST_CHECK int load_when_blocks(struct load *load, const struct conf_node *node, const struct location *outer,
                                 struct location *location);
 /*
- * Set what `status_zone` says: the zones of a server's own scope, the zone of a server of stream, or those of a
+ * Set the zones of `status_zone`: those of a server's own scope, the zone of a server of stream, or those of a
  * location of the server that was read last; `node` and `pair` are their places in the file. Called after their values
  * are set. Return 0 or -ENOMEM; errors are reported.
  */

@@ -1,5 +1,5 @@
 /*
- * The certificates that a context presents, for people.
+ * The certificates that a context presents, for display.
  */
 #ifndef TLS_TLS_CERTIFICATE_FACTS_H
 #define TLS_TLS_CERTIFICATE_FACTS_H

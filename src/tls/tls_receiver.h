@@ -37,7 +37,7 @@ void tls_receiver_destroy(struct tls_receiver *receiver);
 /* Changes the key: OpenSSL has read the peer's KeyUpdate. */
 void tls_receiver_set_secret(struct tls_receiver *receiver, struct str secret);
 
-/* Derives the key of the secret. If memory is short, the key remains zeroed, and OpenSSL can go on. */
+/* Derives the key of the secret. If memory is short, the key remains zeroed, and OpenSSL continues to decrypt. */
 void tls_receiver_derive_key(struct tls_receiver *receiver);
 /* Wipes and frees `plaintext`. */
 void tls_receiver_free_plaintext(struct tls_receiver *receiver);

@@ -118,7 +118,7 @@ static void wait_for(struct view *view)
     int ready = poll(waiting, 2, until_us > now_us ? (int)((until_us - now_us + 999) / 1000) : 0);
 
     if (ready > 0 && waiting[0].revents & (POLLHUP | POLLERR))
-        view->ended = true; /* the terminal is gone */
+        view->ended = true; /* the terminal was closed */
 }
 
 static void show(struct view *view)

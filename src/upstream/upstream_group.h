@@ -200,8 +200,8 @@ void upstream_checks_stop(struct upstream_group *group);
 /* upstream_resolve.c: starts periodic resolution of the group's names. 0 or -ENOMEM. */
 MUST_CHECK int upstream_names_start(struct upstream_group *group);
 /*
- * Adds a name that was added at run time, with the addresses that other workers know; the first query begins later. The
- * server is copied. Does nothing when out of memory.
+ * Adds a name that was added at run time, with the addresses that other workers stored; the first query begins later.
+ * The server is copied. Does nothing when out of memory.
  */
 void upstream_names_add(struct upstream_group *group, const struct upstream_server *server, uint64_t serial);
 /* Removes such a name from the group; its peers remain. */

@@ -11,7 +11,7 @@ struct upstream_lookup {
     struct upstream_group *group;
     struct upstream_server server;
     struct resolver_query *query;   /* NULL: none is in progress */
-    /* Called once, from the loop. `reason` NULL: the name has addresses, which all workers know now. */
+    /* Called once, from the loop. `reason` NULL: the name has addresses, stored for all workers. */
     void (*done)(struct upstream_lookup *lookup, const char *reason);
 };
 

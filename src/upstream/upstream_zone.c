@@ -214,7 +214,7 @@ void upstream_zone_count(struct upstream_zone *zone, unsigned worker, int index,
 
 /*
  * One number holds the end of the leadership and the worker, so that both change atomically. A later end than a leader
- * sets is forged, and not believed.
+ * sets is forged, and ignored.
  */
 bool upstream_zone_acquire_leadership(struct upstream_zone *zone, unsigned worker, uint64_t now_ms,
                                       uint64_t leadership_ms)

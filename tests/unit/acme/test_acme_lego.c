@@ -149,11 +149,11 @@ static void set_variables(const char *answer, const char *renewed, const char *s
     setenv("STATUS", status, 1);
 }
 
-START_TEST(help_tells_whether_it_knows_the_window)
+START_TEST(help_shows_support_of_the_window)
 {
     static const struct {
         const char *help, *status;
-        bool knows;
+        bool supports;
     } rows[] = {
         {"   --days value  The number\n   --ari-disable   Do not use the renewalInfo endpoint", "0", true},
         {"   --days value  The number\n   --ari-disable   Do not use the renewalInfo endpoint", "1", false},
@@ -165,7 +165,7 @@ START_TEST(help_tells_whether_it_knows_the_window)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         setenv("HELP", rows[i].help, 1);
         setenv("STATUS", rows[i].status, 1);
-        ck_assert_msg(acme_order_supports_window(&order) == rows[i].knows, "%s", rows[i].help);
+        ck_assert_msg(acme_order_supports_window(&order) == rows[i].supports, "%s", rows[i].help);
     }
     check_arguments("renew --help \nrenew --help \nrenew --help \nrenew --help \n");
     unsetenv("HELP");
@@ -255,7 +255,7 @@ int main(void)
     const TTest *const tests[] = {a_certificate_is_requested_by_http_01, the_web_folder_leads_to_the_challenges,
                                   a_wildcard_is_requested_by_dns_01, an_external_account_is_bound,
                                   a_deleted_account_is_forgotten, faults_are_named,
-                                  help_tells_whether_it_knows_the_window, each_answer_has_its_result,
+                                  help_shows_support_of_the_window, each_answer_has_its_result,
                                   a_renewed_certificate_is_installed, only_the_authority_of_the_certificate_is_asked,
                                   NULL};
 

@@ -23,7 +23,7 @@ static struct {
     pthread_t loop_thread;
     int fd;
     bool hot[PAGES];
-    bool knows_cachestat;
+    bool has_cachestat;
     bool busy;                      /* the sink is full at every second call, and all pages are then dropped */
     bool hopeless;                  /* pages are dropped as soon as helpers have read them */
     int probed;                     /* reads of one byte that do not wait */
@@ -148,7 +148,7 @@ long __wrap_syscall(long number, ...)
     range = va_arg(list, const uint64_t *);
     found = va_arg(list, uint64_t *);
     va_end(list);
-    if (number != NR_CACHESTAT || !disk.knows_cachestat) {
+    if (number != NR_CACHESTAT || !disk.has_cachestat) {
         errno = ENOSYS;
         return -1;
     }
@@ -165,7 +165,7 @@ static bool set_up(int index)
     probe_init(&probe, &loop);
     memset(&disk, 0, sizeof(disk));
     disk.loop_thread = pthread_self();
-    disk.knows_cachestat = true;
+    disk.has_cachestat = true;
     disk.fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
     return true;
 }
@@ -272,7 +272,7 @@ START_TEST(rule_17_loop_without_cachestat_does_not_wait)
 {
     if (!set_up(_i))
         return;
-    disk.knows_cachestat = false;
+    disk.has_cachestat = false;
     send_all();
     ck_assert_int_eq(disk.waited, 0);
     ck_assert_int_eq(disk.helped, PAGES);
