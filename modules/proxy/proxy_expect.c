@@ -1,7 +1,7 @@
 /*
  * `Expect: 100-continue` (RFC 9110 10.1.1): without request buffering the expectation is forwarded to the upstream
- * server. The client gets its 100 when the upstream server sends 100, or after LIMIT_CONTINUE_MS, since upstream servers
- * may ignore the expectation; and no 100 if the final status arrives first.
+ * server. The client gets its 100 when the upstream server sends 100, or after LIMIT_CONTINUE_MS, since upstream
+ * servers may ignore the expectation; and no 100 if the final status arrives first.
  */
 #include "proxy.h"
 
