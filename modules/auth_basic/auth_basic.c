@@ -99,7 +99,7 @@ static const struct directive directives[] = {
      .schema = "{\"type\": [\"string\", \"boolean\"]}",
      .help = "Requires a user name and a password of auth_basic_user_file; browsers show this text in the login "
              "dialog. off: not required. A worker computes two password hashes at a time, 256 requests wait, and "
-             "further ones are answered with 503: limit_req in the same location rejects floods earlier."},
+             "further ones are answered with 503: limit_req in the same location rejects excess requests earlier."},
     {.name = "auth_basic_user_file",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_PATH,

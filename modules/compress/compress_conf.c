@@ -55,7 +55,7 @@ const struct directive compress_directives[] = {
                                                   "responses", "delete it"},
      .default_value = "on",
      .example = "gzip_vary: on",
-     .help = "Responses that could be encoded always have Vary: Accept-Encoding, so that caches keep them apart. "
+     .help = "Responses that could be encoded always have Vary: Accept-Encoding, so that caches distinguish them. "
              "off causes a warning and has no effect."},
     {.name = "gzip_http_version",
      .scopes = SCOPE_SITE,

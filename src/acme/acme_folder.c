@@ -35,7 +35,7 @@ int acme_folder_create(const struct acme *acme, uid_t user, gid_t group, struct 
     if (error < 0)
         log_write(log, LOG_EMERG,
                   "the state folder of acme \"" STR_FMT "\" cannot be created (%d: %s); "
-                  "acme.state names another, which is not a link",
+                  "set acme.state to a folder that is no symbolic link",
                   STR_ARG(acme->state), -error, strerror(-error));
     return error;
 }

@@ -45,8 +45,8 @@ static const char notation[] =
     "the file that contains them, or at `-p`. Inner scopes inherit from outer ones: `http`, `server`, `location`.\n"
     "\n"
     "Quote values that begin with `*`, `@`, `%`, `!`, `` ` ``, `[` or `{`, values that contain `: `, and values\n"
-    "that contain `,` inside `{}`. A `#` after a blank begins a comment: after a text, write a blank behind it as\n"
-    "well, or quote the text.\n";
+    "that contain `,` inside `{}`. A `#` after a blank begins a comment. After a text,\n"
+    "a comment needs a blank after `#`; quote a text that contains ` #`.\n";
 
 /* The number of entries with this name: rows of the tables, and the block of that name. */
 static unsigned entries_named(const struct conf_schema *schema, const char *name)

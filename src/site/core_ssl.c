@@ -45,7 +45,7 @@ static const struct directive directives[] = {
              "addresses: one of them must be port 80 of each name, or port 443 with `challenge: tls-alpn-01`. Until "
              "the first certificate arrives, a self-signed one is used; new ones are used by new connections "
              "without a reload. A certificate is renewed after two thirds of its lifetime, or in the window of the "
-             "authority (ACME Renewal Information, RFC 9773) if the client asks for it; after failures, the "
+             "authority (ACME Renewal Information, RFC 9773) if the client requests it; after failures, the "
              "delay grows up to 12 hours. A reload tries again soon. Servers with the same first name share a "
              "certificate with the names of all."},
     {.name = "ssl_password_file",

@@ -62,7 +62,7 @@ struct tls_context *upstream_pool_tls(struct upstream_pool *pool, const struct t
     if (!context)
         context = add_tls_context(&pool->tls_contexts, settings, error, sizeof(error));
     if (!context)
-        log_write(pool->log, LOG_ERROR, "TLS to upstreams cannot be set up: %s", error);
+        log_write(pool->log, LOG_ERROR, "TLS to upstream servers cannot be set up: %s", error);
     return context;
 }
 
