@@ -116,7 +116,7 @@ int gateway_request_fields(const struct headers *headers, struct arena *arena, s
     return copy_fields(headers, own_of_request, arena, out);
 }
 
-/* With proxy_cache the upstream's Date is passed on: the age depends on it (RFC 9111 4.2.3). */
+/* With proxy_cache the upstream server's Date is passed on: the age depends on it (RFC 9111 4.2.3). */
 static bool is_hidden(const struct gateway_conf *conf, struct str name)
 {
     if (is_in_words(&conf->hide_headers, name))

@@ -1,5 +1,5 @@
 /*
- * `proxy_intercept_errors`: replaces an upstream's error by error_page.
+ * `proxy_intercept_errors`: replaces an upstream server's error by error_page.
  */
 #include "response.h"
 

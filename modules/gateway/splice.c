@@ -1,6 +1,6 @@
 /*
- * Passes large bodies from the upstream's socket through a pipe to the client's by splice(2). A pipe is filled only
- * when it is empty: otherwise EAGAIN could mean an empty socket or a full pipe.
+ * Passes large bodies from the upstream server's socket through a pipe to the client's by splice(2). A pipe is filled
+ * only when it is empty: otherwise EAGAIN could mean an empty socket or a full pipe.
  */
 #include "splice.h"
 

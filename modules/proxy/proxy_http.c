@@ -56,7 +56,7 @@ static void http_finish(struct gateway_request *p)
     h1_reply_finish(&p->reply);
 }
 
-/* Maps Location, Refresh and Set-Cookie from the upstream's URLs, domains and paths to this server's. */
+/* Maps Location, Refresh and Set-Cookie from the upstream server's URLs, domains and paths to this server's. */
 static int rewrite_head(struct gateway_request *p)
 {
     return proxy_rewrite_location(p) < 0 || proxy_rewrite_cookies(p) < 0 ? -ENOMEM : 0;

@@ -1,6 +1,6 @@
 /*
- * Compares the files of the running configuration with those on disk. Which files are new or unused results from
- * loading the main file as the server would, in the environment of this command.
+ * Compares the files of the running configuration with those on disk. New and unused files are found by loading the
+ * main file as the server would, in the environment of this command.
  */
 #include "command/ctl_files.h"
 

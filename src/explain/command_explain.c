@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 /*
- * Removes upstreams and caches from the configuration, so that the worker neither resolves names nor checks servers,
- * and PROXY protocol headers, which the client does not send.
+ * Removes from the configuration: upstream groups and caches, so that the worker neither resolves names nor checks
+ * servers; and PROXY protocol headers, which the client does not send.
  */
 static void isolate_configuration(struct configuration *configuration)
 {

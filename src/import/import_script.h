@@ -18,7 +18,7 @@ struct nginx_directive *find_reachable(const struct nginx_directive *block, cons
 bool rewrite_ends(const struct nginx_directive *rewrite);
 /* True if nginx runs nothing after the `if` when its condition is true. */
 bool body_ends(const struct nginx_directive *body);
-/* A live rewrite of the scope that precedes the directive; NULL: none. */
+/* A rewrite of the scope that precedes the directive and is reachable; NULL: none. */
 const struct nginx_directive *rewrite_before(const struct scope *scope, const struct nginx_directive *directive);
 /* True if the words of the condition depend on the path or on captures. */
 bool tests_path(const struct nginx_directive *directive);

@@ -110,7 +110,7 @@ static const char *suggest_group(const struct conf_node *groups, struct str name
     return suggestion;
 }
 
-/* Reports a name without a dot that is no upstream. With a port, it must also resemble the name of an upstream. */
+/* Reports a name without a dot that is not an upstream group. With a port, it must also resemble a group's name. */
 static void group_missing(struct lint *lint, const struct lint_place *place)
 {
     static const char *const names[] = {"proxy_pass", "fastcgi_pass", "grpc_pass"};

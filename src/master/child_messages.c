@@ -1,5 +1,5 @@
 /*
- * Messages to the master's workers. What does not fit into the channel of a worker is sent when it has room again.
+ * Messages to the master's workers. Those that do not fit into the channel of a worker are sent when it has room again.
  */
 #include "master/master_state.h"
 

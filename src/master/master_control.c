@@ -61,7 +61,7 @@ int master_control_next_ms(const struct master *master)
                : (int)u64_sub_sat(LIMIT_LOG_INTERVAL_MS, u64_sub_sat(master->clock.monotonic_ms, first_ms));
 }
 
-/* Also of generations that end. One that starts has the error log of the master already. */
+/* Generations that end get the level, too; one that starts uses the error log of the master, which has it. */
 static void change_log_level(struct master *master, enum log_level level)
 {
     struct log *log = &master->error_log.log;

@@ -154,7 +154,7 @@ static bool send_batch(struct exporter *exporter)
 
         if (attempt == LIMIT_OTLP_ATTEMPTS || exporter->events.ending)
             break;
-        /* The random part prevents that many servers return at once. */
+        /* The random part prevents many servers from trying again at the same time. */
         otlp_wait(&exporter->events, -1, 0, now + delay_ms + now % (delay_ms / 2), true);
     }
     otlp_count(&exporter->counters->dropped_failed, exporter->batch);

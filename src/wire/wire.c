@@ -36,7 +36,7 @@ void wire_shared_finish(struct wire_shared *shared)
     pipe_pool_finish(&shared->pipes);
 }
 
-/* UNIX sockets have no such option. */
+/* Unix sockets have no such option. */
 static void set_delay(int fd, bool delay)
 {
     int at_once = !delay;

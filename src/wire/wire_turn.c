@@ -15,7 +15,7 @@
 
 enum { SMALL_QUEUE = LIMIT_RECORD_PLAINTEXT / 2 }; /* a response head is not sent without the DATA frame after it */
 
-/* UNIX sockets have no such option. */
+/* Unix sockets have no such option. */
 static void set_unsent_max(struct wire *wire, uint32_t bytes, uint8_t doublings)
 {
     if (setsockopt(wire->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes) < 0)

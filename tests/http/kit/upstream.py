@@ -106,7 +106,7 @@ def plain(peer):
 
 
 class Upstream:
-    """Listens on an address or a UNIX socket. `scripts` maps a path (without query) to a function of the peer, which is called
+    """Listens on an address or a Unix socket. `scripts` maps a path (without query) to a function of the peer, which is called
     after the header section has been read; it returns True if the connection stays open. Other paths get `plain`."""
 
     def __init__(self, scripts=None, name='one', path=None, port=0, tls=None, address='127.0.0.1'):
