@@ -4,9 +4,9 @@ import signal
 import threading
 
 import pytest
+from cache_site import BIG, EXPIRED, HIT, MISS, client, fetch, lines, path, sites, stored, upstream  # pylint: disable=unused-import
 from kit import http2, server as server_kit
 from kit.lifetime import wait_for
-from test_cache import BIG, EXPIRED, HIT, MISS, client, fetch, lines, path, sites, stored, upstream  # pylint: disable=unused-import
 
 LIMIT_DETACHED_SUBREQUESTS = 512    # src/base/limits.h
 HUGE = bytes(range(256)) * 8192     # more than the server reads ahead

@@ -7,9 +7,9 @@ import threading
 import time
 
 import pytest
+from cache_site import BIG, HIT, MISS, Scripted, fetch, concurrent_requests, lines, slow
 from kit import http1, server as server_kit
 from kit.lifetime import alive, kill_each, wait_for
-from test_cache import BIG, HIT, MISS, Scripted, fetch, concurrent_requests, lines, slow
 
 WHOLE = BIG * 10        # 3 MB
 

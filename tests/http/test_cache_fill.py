@@ -3,9 +3,9 @@ import os
 import threading
 
 import pytest
+from cache_site import EXPIRED, HIT, MISS, REVALIDATED, STALE, UPDATING, client, fetch, path, sites, stored, upstream  # pylint: disable=unused-import
 from kit import server as server_kit
 from kit.lifetime import wait_for
-from test_cache import EXPIRED, HIT, MISS, REVALIDATED, STALE, UPDATING, client, fetch, path, sites, stored, upstream  # pylint: disable=unused-import
 
 HUGE = b'x' * 16_000_000    # more than the socket buffers take
 SOON = 'Cache-Control: max-age=60, stale-while-revalidate=100\nAge: 70'

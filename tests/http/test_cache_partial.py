@@ -6,8 +6,8 @@ import threading
 import time
 
 import pytest
+from cache_site import EXPIRED, HIT, MISS, REVALIDATED, STALE, Scripted, client, fetch, lines, path, sites, wait_for_storing  # pylint: disable=unused-import
 from kit.lifetime import wait_for
-from test_cache import EXPIRED, HIT, MISS, REVALIDATED, STALE, Scripted, client, fetch, lines, path, sites, wait_for_storing  # pylint: disable=unused-import
 
 PARTIAL, BYPASS = 'PARTIAL', 'BYPASS'
 OLD = 'Sat, 01 Jan 2022 00:00:00 GMT'

@@ -3,8 +3,8 @@ version or position must not be mixed in."""
 import threading
 
 import pytest
+from cache_site import HIT, MISS, fetch, wait_for_storing
 from kit.lifetime import wait_for
-from test_cache import HIT, MISS, fetch, wait_for_storing
 from test_cache_partial import (OLD, PARTIAL, SIZE, breaks_after, broken, check_part, check_whole, client, wait_until_stored, part, path, served, sites,  # noqa: F401
                                 sends_part, upstream)
 

@@ -4,9 +4,9 @@ import os
 import subprocess
 
 import pytest
+from cache_site import HIT, MISS, REVALIDATED, STALE, client, date, fetch, path, sites, stored, upstream  # pylint: disable=unused-import
 from kit import server as server_kit
 from kit.lifetime import wait_for
-from test_cache import HIT, MISS, REVALIDATED, STALE, client, date, fetch, path, sites, stored, upstream  # pylint: disable=unused-import
 
 
 @pytest.fixture

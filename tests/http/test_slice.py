@@ -6,9 +6,9 @@ import re
 import threading
 
 import pytest
+from cache_site import EXPIRED, HIT, MISS, REVALIDATED, STALE, Scripted, client, fetch, path  # pylint: disable=unused-import
 from kit import programs, server as server_kit
 from kit.lifetime import wait_for
-from test_cache import EXPIRED, HIT, MISS, REVALIDATED, STALE, Scripted, client, fetch, path  # pylint: disable=unused-import
 
 SIZE = 65536
 OLD = 'Last-Modified: Sat, 01 Jan 2022 00:00:00 GMT\n'
