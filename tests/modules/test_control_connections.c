@@ -164,7 +164,7 @@ START_TEST(master_that_does_not_respond)
 }
 END_TEST
 
-/* The client of the control socket goes while its query is in progress. */
+/* The client of the control socket closes the connection while its query is in progress. */
 START_TEST(query_is_cancelled_with_its_request)
 {
     open_server();

@@ -142,7 +142,7 @@ START_TEST(malformed_packets_are_ignored)
 }
 END_TEST
 
-/* A worker that never stops cannot harm more than the list. */
+/* A worker that responds without end affects only the list. */
 START_TEST(endless_packets_end_the_query)
 {
     static struct query_response response;

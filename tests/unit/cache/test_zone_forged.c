@@ -242,7 +242,7 @@ START_TEST(emptied_index_requests_a_scan)
 }
 END_TEST
 
-/* An end of the leadership that no worker sets does not stop the cache manager for ever. */
+/* A forged end of the leadership does not stop the cache manager for ever. */
 START_TEST(forged_leadership_ends)
 {
     open_zone();

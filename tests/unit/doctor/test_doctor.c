@@ -171,7 +171,7 @@ START_TEST(each_result_of_a_self_test_is_reported)
 END_TEST
 
 /*
- * The first suite is the one that servers negotiate. One advice is printed for all suites that fail for the same
+ * The first suite is the one that servers negotiate. The advice is printed once for all suites that fail for the same
  * reason.
  */
 START_TEST(each_refusal_is_reported)

@@ -23,7 +23,7 @@ START_TEST(one_worker_leads)
 }
 END_TEST
 
-/* An end of the leadership that no worker sets does not stop the health checks. */
+/* A forged end of the leadership does not stop the health checks. */
 START_TEST(forged_leadership_ends)
 {
     zone = upstream_zone_create(WORKERS);
