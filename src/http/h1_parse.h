@@ -28,12 +28,18 @@ int h1_head_end(struct h1_scan *scan, const struct session_settings *settings, s
 size_t h1_longest_line(const struct session_settings *settings);
 
 /*
- * Parses a complete head into `request`, which keeps slices of it; `arena` holds headers, decoded paths, host. 0, or
- * the status of the rejection (400, 413, 417, 501, 505; 500 when out of memory) with the parsed part filled in.
- * *out_keepalive: the connection persists (RFC 9112 9.3).
+ * h1_head.c: parses a complete head into `request`, which keeps slices of it; `arena` holds headers, decoded paths,
+ * host. 0, or the status of the rejection (400, 413, 417, 501, 505; 500 when out of memory) with the parsed part
+ * filled in. *out_keepalive: the connection persists (RFC 9112 9.3).
  */
 int h1_parse_head(struct str head, const struct session_settings *settings, struct arena *arena,
                   struct request *request, bool *out_keepalive);
+
+/*
+ * Parses method, target and version (RFC 9112 3), separated by one space; `line` has no CRLF. 0, or the status of the
+ * rejection (400, 505) with the parsed part filled in.
+ */
+int h1_parse_request_line(struct str line, struct request *request);
 
 /* Fills in request line, method and target of a rejected head as far as possible, for the log. */
 void h1_parse_rejected_head(struct str bytes, struct request *request);
