@@ -4,8 +4,8 @@ import subprocess
 import time
 
 import pytest
-from cache_site import (BIG, EXPIRED, HIT, MISS, STALE, client, date, fetch, lines, path, served, sites, stored,
-                        upstream, wait_for_storing)  # pylint: disable=unused-import
+from cache_site import (BIG, EXPIRED, HIT, MISS, STALE, client, date, fetch, lines, path, served, sites, stored,  # pylint: disable=unused-import
+                        upstream, wait_for_storing)
 from kit import http2, server as server_kit
 from kit.lifetime import wait_for
 

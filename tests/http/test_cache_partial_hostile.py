@@ -3,10 +3,10 @@ version or position must not be mixed in."""
 import threading
 
 import pytest
-from cache_site import HIT, MISS, fetch, wait_for_storing
+from cache_site import HIT, MISS, client, fetch, path, sites, wait_for_storing  # pylint: disable=unused-import
 from kit.lifetime import wait_for
-from test_cache_partial import (OLD, PARTIAL, SIZE, breaks_after, broken, check_part, check_whole, client, wait_until_stored, part, path, served, sites,  # noqa: F401
-                                sends_part, upstream)
+from partial_site import (OLD, PARTIAL, SIZE, breaks_after, broken, check_part, check_whole, part,  # pylint: disable=unused-import
+                          sends_part, served, upstream, wait_until_stored)
 
 
 # An upstream server that violates the request for the missing range. Each function makes the second response; the client must receive the

@@ -2,8 +2,8 @@
 import time
 
 import pytest
-from cache_site import (BIG, EXPIRED, HIT, MISS, REVALIDATED, STALE, UPDATING, client, concurrent_requests, fetch,
-                        path, pipelined, served, sites, slow, stored, upstream, wait_for_storing)  # pylint: disable=unused-import
+from cache_site import (BIG, EXPIRED, HIT, MISS, REVALIDATED, STALE, UPDATING, client, concurrent_requests, fetch,  # pylint: disable=unused-import
+                        path, pipelined, served, sites, slow, stored, upstream, wait_for_storing)
 from kit.lifetime import wait_for
 
 MAX_STALE = 'Cache-Control: max-stale'
