@@ -187,7 +187,7 @@ static int begin_rate_limit(struct gateway_request *p)
 }
 
 /* Passes the response on. */
-static bool respond(struct gateway_request *p)
+static bool pass_response(struct gateway_request *p)
 {
     const struct headers *combined = NULL;
     int status = p->reply.status;
@@ -237,7 +237,7 @@ static bool head_received(struct gateway_request *p)
         return no_memory(p);
     if (result > 0 || (p->cached && p->cached->background))
         return without_body(p);
-    return respond(p);
+    return pass_response(p);
 }
 
 /* If the body is not stored, at most LIMIT_SUBREQUEST_REST bytes are read, so that the connection can be reused. */

@@ -126,7 +126,7 @@ static void decide_sampling(struct exchange *x, const struct otel_conf *conf, st
     trace->exported |= conf->otlp && trace->own.sampled && !exchange_is_subrequest(x);
 }
 
-static int inject(struct exchange *x, const struct otel_trace *trace)
+static int inject_fields(struct exchange *x, const struct otel_trace *trace)
 {
     int error = set_fields(x, trace);
 
@@ -142,7 +142,7 @@ static enum outcome otel_handler(struct exchange *x, const void *conf, void *sta
     if (error == 0 && ((own->context & CONTEXT_INJECT) || own->otlp))
         decide_sampling(x, own, trace);
     if (error == 0 && (own->context & CONTEXT_INJECT))
-        error = inject(x, trace);
+        error = inject_fields(x, trace);
     if (error == 0)
         return OUTCOME_DECLINED;
     if (own->context & CONTEXT_INJECT) /* upstream servers trust the fields */

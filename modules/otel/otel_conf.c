@@ -202,8 +202,8 @@ const struct directive otel_directives[] = {
     {0},
 };
 
-static int report(struct conf_reader *reader, const struct conf_node *at, const char *name, struct str hint,
-                  const char *what)
+static int report_setting(struct conf_reader *reader, const struct conf_node *at, const char *name, struct str hint,
+                          const char *what)
 {
     const struct conf_node *node = conf_map_get(at, str_from(name));
 
@@ -219,14 +219,14 @@ static int check_tls(const struct otel_exporter *exporter, struct conf_reader *r
     char error[256];
 
     if (!reader->otlp->endpoint.tls && trusted)
-        return report(reader, node, "trusted_certificate", STR("endpoint: \"https://HOST\""),
-                      "the endpoint is not https, and TLS is not used");
+        return report_setting(reader, node, "trusted_certificate", STR("endpoint: \"https://HOST\""),
+                              "the endpoint is not https, and TLS is not used");
     if (!reader->otlp->endpoint.tls)
         return 0;
     if (otlp_tls_context_open(reader->otlp, exporter->trusted, error, sizeof(error)) == 0)
         return 0;
     if (!trusted)
-        return report(reader, at, "otel_exporter", STR(""), error);
+        return report_setting(reader, at, "otel_exporter", STR(""), error);
     conf_error(reader->errors, trusted->mark, STR("a PEM file of certificates"),
                "\"" STR_FMT "\" cannot be read as trusted certificates: %s", STR_ARG(exporter->trusted), error);
     return -EINVAL;
@@ -238,14 +238,14 @@ static int check_exporter(const struct otel_exporter *exporter, struct conf_read
     int error;
 
     if (otlp_endpoint_parse(exporter->endpoint, endpoint) < 0)
-        return report(reader, at, "otel_exporter", ENDPOINT_HINT, "endpoint is the URL of a collector");
+        return report_setting(reader, at, "otel_exporter", ENDPOINT_HINT, "endpoint is the URL of a collector");
     if (exporter->batch_size * exporter->batch_count > LIMIT_OTLP_QUEUE)
-        return report(reader, at, "otel_exporter", STR("reduce batch_size or batch_count"),
-                      "batch_size times batch_count is at most 65536");
+        return report_setting(reader, at, "otel_exporter", STR("reduce batch_size or batch_count"),
+                              "batch_size times batch_count is at most 65536");
     if (exporter->compression == COMPRESSION_GZIP && !otlp_gzip_built)
-        return report(reader, at, "otel_exporter",
-                      STR("write none, or build sluice with zlib1g-dev and -Dotlp_gzip=enabled"),
-                      "compression: gzip needs zlib, which this build does not have");
+        return report_setting(reader, at, "otel_exporter",
+                              STR("write none, or build sluice with zlib1g-dev and -Dotlp_gzip=enabled"),
+                              "compression: gzip needs zlib, which this build does not have");
     reader->otlp->gzip = exporter->compression == COMPRESSION_GZIP;
     reader->otlp->interval_ms = exporter->interval_ms;
     reader->otlp->batch_size = exporter->batch_size;
@@ -273,7 +273,8 @@ static int set_resource(const struct otel_conf *own, struct conf_reader *reader,
             if (!rows[i].items[k].value)
                 continue; /* reported */
             if (!template_constant(rows[i].items[k].value))
-                return report(reader, at, "otel_resource_attr", STR("use otel_span_attr"), "a value has a variable");
+                return report_setting(reader, at, "otel_resource_attr", STR("use otel_span_attr"),
+                                      "a value has a variable");
             *pairs++ = (struct otlp_pair){rows[i].items[k].name, template_text(rows[i].items[k].value)};
         }
     }

@@ -27,7 +27,7 @@ static const struct directive file_children[] = {
     {0},
 };
 
-static int report(struct conf_reader *reader, const struct conf_node *node, struct str name, const char *what)
+static int report_header(struct conf_reader *reader, const struct conf_node *node, struct str name, const char *what)
 {
     conf_error(reader->errors, node->mark, HEADER_HINT, "header " STR_FMT ": %s", STR_ARG(name), what);
     return -EINVAL;
@@ -61,7 +61,7 @@ static int read_file(struct conf_reader *reader, const struct conf_node *node, s
     if (error < 0)
         return error;
     if (str_empty(file))
-        return report(reader, node, name, "the mapping has no file");
+        return report_header(reader, node, name, "the mapping has no file");
     path = arena_copy(reader->arena, file);
     text = arena_alloc(reader->arena, LIMIT_OTLP_FIELDS + 1);
     if (!path.data || !text)
@@ -95,9 +95,9 @@ static int read_field(struct conf_reader *reader, const struct conf_pair *pair, 
         return error;
     value = str_trim(value);
     if (!h1_is_value(value))
-        return report(reader, pair->value, name, "the value has a line break or another control byte");
+        return report_header(reader, pair->value, name, "the value has a line break or another control byte");
     if (str_empty(value))
-        return report(reader, pair->value, name, "the value is empty");
+        return report_header(reader, pair->value, name, "the value is empty");
     *field = (struct otlp_pair){name, value};
     return 0;
 }

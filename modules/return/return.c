@@ -105,7 +105,7 @@ static const struct directive directives[] = {
 };
 
 /* A server's return applies before the location is selected. */
-static bool return_settles(const struct exchange *x, const void *conf)
+static bool return_will_respond(const struct exchange *x, const void *conf)
 {
     const struct return_value *value = &((const struct return_conf *)conf)->value;
 
@@ -117,7 +117,7 @@ static enum outcome return_handler(struct exchange *x, const void *conf, void *s
     const struct return_value *value = &((const struct return_conf *)conf)->value;
     struct str text = {NULL, 0};
 
-    if (!return_settles(x, conf))
+    if (!return_will_respond(x, conf))
         return OUTCOME_DECLINED;
     if (value->status == 444)
         return exchange_close_without_response(x);
@@ -155,6 +155,6 @@ const struct module module_return = {
     .conf_check = check_return,
     .idle = return_idle,
     .server_rule = SERVER_RULE_RESPONDS,
-    .responds = return_settles,
+    .responds = return_will_respond,
     .handler = return_handler,
 };

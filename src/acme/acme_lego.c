@@ -126,7 +126,7 @@ static int restrict_entry(const char *path, const struct stat *state, int kind, 
 }
 
 /* If the authority has deleted the account, the next attempt registers another. */
-static void secure_account(struct acme_request *request)
+static void restrict_account(struct acme_request *request)
 {
     bool deleted = strstr(request->run.output, ":accountDoesNotExist");
     char accounts[PATH_MAX];
@@ -149,7 +149,7 @@ static int run_client(struct acme_request *request, struct texts *texts, const c
     while (*command)
         acme_run_add(&request->run, *command++);
     status = acme_client_run(&request->run);
-    secure_account(request);
+    restrict_account(request);
     return status == 0 ? 0 : acme_request_ended(request, status);
 }
 
@@ -176,7 +176,7 @@ static int run_command(struct acme_request *request, const char *const command[]
     return result;
 }
 
-static int issue(struct acme_request *request)
+static int issue_by_lego(struct acme_request *request)
 {
     static const char *const command[] = {"run", NULL}; /* also if there is a certificate: with a new key */
     int result = find_files(request);
@@ -212,7 +212,7 @@ static enum acme_window answer_of(const struct acme_request *request)
  * With `--days 0`, lego's own rule does not apply (LIMIT_ACME_LAST_DAY_S). Without an old key, which was removed after
  * its installation, a key is that of a renewed certificate.
  */
-static int renew(struct acme_request *request)
+static int renew_by_lego(struct acme_request *request)
 {
     static const char *const command[] = {"renew", "--days", "0", "--no-random-sleep", NULL};
     int result = find_files(request);
@@ -227,4 +227,4 @@ static int renew(struct acme_request *request)
 }
 
 const struct acme_program acme_program_lego = {
-    .name = "lego", .issue = issue, .supports_window = supports_window, .renew = renew};
+    .name = "lego", .issue = issue_by_lego, .supports_window = supports_window, .renew = renew_by_lego};

@@ -119,24 +119,24 @@ static uint64_t wait_ms(int64_t next_s)
     return 1000 * (uint64_t)(wait_s < 1 ? 1 : wait_s > LIMIT_ACME_CHECK_S ? LIMIT_ACME_CHECK_S : wait_s);
 }
 
-static bool continues(const struct renewal *renewal)
+static bool renewal_continues(const struct renewal *renewal)
 {
     return !renewal->events.ending && !renewal->events.replaced;
 }
 
 static void run_loop(struct renewal *renewal)
 {
-    while (continues(renewal)) {
+    while (renewal_continues(renewal)) {
         int64_t next_s = INT64_MAX;
         bool renewing = false;
 
-        for (size_t i = 0; i < renewal->settings->acme->count && continues(renewal); i++) {
+        for (size_t i = 0; i < renewal->settings->acme->count && renewal_continues(renewal); i++) {
             int64_t one_s = check_certificate(renewal, i, &renewing);
 
             next_s = one_s < next_s ? one_s : next_s;
         }
         acme_zone_set_renewing(renewal->settings->acme->zone, renewing);
-        if (continues(renewal))
+        if (renewal_continues(renewal))
             (void)acme_events_wait(&renewal->events, -1, wait_ms(next_s));
     }
 }

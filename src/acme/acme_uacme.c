@@ -89,7 +89,7 @@ static int issue_certificate(struct acme_request *request, const char *account)
     return acme_request_ended(request, status);
 }
 
-static int issue(struct acme_request *request)
+static int issue_by_uacme(struct acme_request *request)
 {
     char account[PATH_MAX];
     int result = acme_request_path(request, account, "account");
@@ -103,4 +103,4 @@ static int issue(struct acme_request *request)
     return result == 0 ? issue_certificate(request, account) : result;
 }
 
-const struct acme_program acme_program_uacme = {.name = "uacme", .issue = issue};
+const struct acme_program acme_program_uacme = {.name = "uacme", .issue = issue_by_uacme};

@@ -19,7 +19,7 @@ struct status_zone_table {
     struct status_zone_row rows[];  /* by slot */
 };
 
-static struct status_zone *find(const struct status_zones *zones, enum status_zone_kind kind, struct str name)
+static struct status_zone *find_zone(const struct status_zones *zones, enum status_zone_kind kind, struct str name)
 {
     for (size_t i = 0; zones && i < zones->count; i++) {
         if (zones->items[i]->kind == kind && str_equal(zones->items[i]->name, name))
@@ -28,7 +28,7 @@ static struct status_zone *find(const struct status_zones *zones, enum status_zo
     return NULL;
 }
 
-static int grow(struct status_zones *zones, struct arena *arena)
+static int grow_zones(struct status_zones *zones, struct arena *arena)
 {
     size_t capacity = zones->capacity ? 2 * zones->capacity : 16;
     struct status_zone **items = arena_zalloc(arena, capacity, sizeof(*items));
@@ -45,7 +45,7 @@ static int grow(struct status_zones *zones, struct arena *arena)
 int status_zones_add(struct status_zones *zones, struct arena *arena, enum status_zone_kind kind, struct str name,
                      struct status_zone **out_zone)
 {
-    struct status_zone *zone = find(zones, kind, name);
+    struct status_zone *zone = find_zone(zones, kind, name);
 
     if (zone) {
         *out_zone = zone;
@@ -54,7 +54,7 @@ int status_zones_add(struct status_zones *zones, struct arena *arena, enum statu
     if (zones->count >= LIMIT_STATUS_ZONES)
         return -ENOSPC;
     zone = arena_zalloc(arena, 1, sizeof(*zone));
-    if (!zone || (zones->count == zones->capacity && grow(zones, arena) < 0))
+    if (!zone || (zones->count == zones->capacity && grow_zones(zones, arena) < 0))
         return -ENOMEM;
     zone->kind = kind;
     zone->name = name;
@@ -69,7 +69,7 @@ int status_zones_open(struct status_zones *zones, const struct status_zones *bef
 
     for (size_t i = 0; i < zones->count; i++) {
         struct status_zone *zone = zones->items[i];
-        const struct status_zone *former = find(before, zone->kind, zone->name);
+        const struct status_zone *former = find_zone(before, zone->kind, zone->name);
 
         if (former && former->table) {
             shared_zone_share(&former->table->shared);

@@ -24,7 +24,7 @@ static int report_error(int error)
 }
 
 /* Requests a resource. `out` gets the whole response, `out_body` a slice of it. -1 after an error message. */
-static int get(const char *socket, const char *target, struct buffer *out, struct str *out_body)
+static int get_resource(const char *socket, const char *target, struct buffer *out, struct str *out_body)
 {
     struct buffer request = {0};
     int status = 0;
@@ -87,7 +87,7 @@ static int print_difference(const char *socket, const struct ctl_file *file)
     int error;
 
     snprintf(target, sizeof(target), "/v1/configuration/text?sha256=%s&format=table", file->digest.data);
-    if (get(socket, target, &response, &loaded) < 0)
+    if (get_resource(socket, target, &response, &loaded) < 0)
         error = -1;
     else if ((error = file_text_read(file->path.data, &text, &status)) < 0)
         report_error(error);
@@ -118,7 +118,7 @@ static int compare(const char *socket, struct ctl_files *files)
 {
     struct buffer response = {0};
     struct str rows;
-    int error = get(socket, "/v1/configuration/files?format=table", &response, &rows);
+    int error = get_resource(socket, "/v1/configuration/files?format=table", &response, &rows);
 
     if (error == 0) {
         error = ctl_files_compare(files, rows);

@@ -25,7 +25,7 @@ static bool is_number(struct str text)
 }
 
 /* The width of each column, and whether all of its values after the title are numbers. An empty line ends the table. */
-static void measure(struct str lines, size_t widths[COLUMNS_MAX], bool numbers[COLUMNS_MAX])
+static void measure_columns(struct str lines, size_t widths[COLUMNS_MAX], bool numbers[COLUMNS_MAX])
 {
     bool title = true;
 
@@ -66,7 +66,7 @@ int ctl_table_print(struct str lines, struct buffer *out)
     bool numbers[COLUMNS_MAX];
     int error = 0;
 
-    measure(lines, widths, numbers);
+    measure_columns(lines, widths, numbers);
     while (!str_empty(lines) && lines.data[0] != '\n' && error == 0) {
         struct str line = str_cut(&lines, '\n');
 

@@ -239,7 +239,7 @@ static struct configuration *load_text(struct str text, const char *prefix)
     return configuration;
 }
 
-static int run(struct serve *serve)
+static int run_server(struct serve *serve)
 {
     struct master_args args = {
         .run_worker = command_worker, .ready = print_ready, .owner = serve, .no_pid_file = true};
@@ -272,7 +272,7 @@ int command_serve(const struct options *options)
         find_certificate(&serve, options) < 0 || choose_port(&serve, options->port) < 0 ||
         (options->acme && serve_acme_state(serve.acme_state) < 0))
         return EXIT_FAILURE;
-    return run(&serve);
+    return run_server(&serve);
 }
 
 int serve_plain(const char *directory, unsigned port)
@@ -281,5 +281,5 @@ int serve_plain(const char *directory, unsigned port)
 
     if (find_directory(&serve, directory) < 0 || choose_port(&serve, port) < 0)
         return EXIT_FAILURE;
-    return run(&serve);
+    return run_server(&serve);
 }

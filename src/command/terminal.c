@@ -137,7 +137,7 @@ static void write_pipe(int fd, struct str text)
 }
 
 /* Returns false if the pager cannot be run. */
-static bool page(const char *pager, struct str text)
+static bool print_by_pager(const char *pager, struct str text)
 {
     int ends[2];
     pid_t child;
@@ -173,7 +173,7 @@ static int print_on_terminal(const struct terminal_environment *environment, str
         result = terminal_highlight(text, &coloured);
         text = buffer_str(&coloured);
     }
-    if (result == 0 && (!pager || !page(pager, text)))
+    if (result == 0 && (!pager || !print_by_pager(pager, text)))
         result = write_out(text);
     buffer_finish(&coloured);
     return result;

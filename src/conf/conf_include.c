@@ -24,7 +24,7 @@ static bool includes_itself(struct conf_loader *loader, const struct conf_file *
     return false;
 }
 
-static bool caps_hold(struct conf_loader *loader, const struct conf_node *at)
+static bool is_within_limits(struct conf_loader *loader, const struct conf_node *at)
 {
     unsigned depth = 1;
 
@@ -44,7 +44,7 @@ static struct conf_node *file_load(struct conf_loader *loader, struct str path, 
     struct conf_file *file;
     struct conf_node *root;
 
-    if (!caps_hold(loader, at))
+    if (!is_within_limits(loader, at))
         return NULL;
     file = source_open(loader, path, (struct str){NULL, 0}, at->mark);
     root = file && !includes_itself(loader, file, at) ? parse_source(loader, file) : NULL;

@@ -97,8 +97,8 @@ static enum vocabulary_word classify_key(const struct conf_schema *schema, struc
 }
 
 /* The correction of a key that neither sluice nor nginx has. */
-static struct str correction(struct conf_reader *reader, const struct conf_schema *schema, enum conf_scope scope,
-                             struct str key)
+static struct str find_correction(struct conf_reader *reader, const struct conf_schema *schema, enum conf_scope scope,
+                                  struct str key)
 {
     struct str block = block_of_key(key);
     const char *suggestion;
@@ -135,6 +135,6 @@ void key_reject(struct conf_reader *reader, const struct conf_schema *schema, en
                                                : "'" STR_FMT "' is not supported by sluice",
                    STR_ARG(name));
     else
-        conf_error(reader->errors, key->mark, correction(reader, schema, scope, key->text),
+        conf_error(reader->errors, key->mark, find_correction(reader, schema, scope, key->text),
                    "unknown directive '" STR_FMT "' in %s", STR_ARG(key->text), here);
 }

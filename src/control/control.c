@@ -117,7 +117,7 @@ static struct str content_type(const struct control_call *call)
 }
 
 /* Responds with `text`, which is copied, or with call->raw. Returns 0 or -ENOMEM. */
-static int respond(struct control_call *call, int status, struct str text)
+static int respond_call(struct control_call *call, int status, struct str text)
 {
     struct exchange *x = call->x;
     struct headers *fields = &x->response.headers;
@@ -147,7 +147,7 @@ static int respond_error(struct control_call *call, int status)
     report_text(report, str_from(call->error));
     if (!report->table && report->error == 0)
         report->error = buffer_append(&report->out, STR("\n"));
-    return report->error < 0 ? report->error : respond(call, status, buffer_str(&report->out));
+    return report->error < 0 ? report->error : respond_call(call, status, buffer_str(&report->out));
 }
 
 /* The methods of a path: "GET, HEAD, PATCH" for Allow, or "GET and PATCH". */
@@ -204,7 +204,7 @@ static enum outcome finish_call(struct control_call *call, int status)
 
     if (status == 200 && call->report.error < 0)
         status = control_fail(call, 500, "out of memory, or more than %u bytes", LIMIT_CONTROL_RESPONSE);
-    error = status == 200 ? respond(call, status, buffer_str(&call->report.out)) : respond_error(call, status);
+    error = status == 200 ? respond_call(call, status, buffer_str(&call->report.out)) : respond_error(call, status);
     buffer_finish(&call->report.out);
     return error < 0 ? exchange_error_response(call->x, 500) : OUTCOME_RESPONDED;
 }

@@ -48,7 +48,7 @@ struct addition {
     struct upstream_lookup lookup;  /* of its name */
 };
 
-static struct str shown(struct str text)
+static struct str truncate_text(struct str text)
 {
     return str_slice(text, 0, 128);
 }
@@ -65,9 +65,9 @@ static int refuse_group(struct control_call *call, struct str name)
     }
     if (str_empty(str_or_empty(names)))
         return control_fail(call, 404, "there is no upstream \"" STR_FMT "\"; the configuration has none",
-                            STR_ARG(shown(name)));
+                            STR_ARG(truncate_text(name)));
     return control_fail(call, 404, "there is no upstream \"" STR_FMT "\"; the upstreams are " STR_FMT,
-                        STR_ARG(shown(name)), STR_ARG(names));
+                        STR_ARG(truncate_text(name)), STR_ARG(names));
 }
 
 /* Finds the group. 200 or the result of control_fail. */
@@ -82,14 +82,14 @@ static int find_group(struct control_call *call, struct change *change)
             continue;
         if (found)
             return control_fail(call, 409, "http and stream both have an upstream \"" STR_FMT
-                                "\"; give one of them another name", STR_ARG(shown(name)));
+                                "\"; give one of them another name", STR_ARG(truncate_text(name)));
         found = at;
     }
     if (!found)
         return refuse_group(call, name);
     if (!found->zone)
         return control_fail(call, 409, "the upstream \"" STR_FMT "\" has no zone; write \"zone: " STR_FMT
-                            " 64k\" there and reload", STR_ARG(shown(name)), STR_ARG(shown(name)));
+                            " 64k\" there and reload", STR_ARG(truncate_text(name)), STR_ARG(truncate_text(name)));
     change->group = upstream_pool_group(call->worker->upstreams, found);
     return 200;
 }
@@ -112,11 +112,11 @@ static int read_address(struct control_call *call, struct change *change)
 
     if (has_control_character(text) || upstream_server_parse(text, 80, &change->server) < 0)
         return control_fail(call, 400, "\"" STR_FMT "\" is not an address of a server: 10.0.0.1:80, [::1]:80, "
-                            "app.internal:80 or unix:/path", STR_ARG(shown(text)));
+                            "app.internal:80 or unix:/path", STR_ARG(truncate_text(text)));
     change->name = upstream_server_name(&change->server, change->text, sizeof(change->text));
     if (str_empty(change->name))
         return control_fail(call, 400, "the name \"" STR_FMT "\" is too long to be added at run time",
-                            STR_ARG(shown(text)));
+                            STR_ARG(truncate_text(text)));
     return 200;
 }
 
@@ -168,12 +168,12 @@ static int check_port(struct control_call *call, const struct change *change)
         return 200;
     return control_fail(call, 409, "the sandbox of the workers permits no connection to port %u; add it to the "
                         "zone of \"" STR_FMT "\" (\"ports=%u\") and reload", port,
-                        STR_ARG(shown(call->values[UPSTREAM].text)), port);
+                        STR_ARG(truncate_text(call->values[UPSTREAM].text)), port);
 }
 
 static int refuse_change(struct control_call *call, const struct change *change, int error)
 {
-    struct str group = shown(call->values[UPSTREAM].text);
+    struct str group = truncate_text(call->values[UPSTREAM].text);
 
     switch (-error) {
     case EEXIST:

@@ -12,7 +12,7 @@ struct json_reader {
     bool out_of_memory;
 };
 
-static bool fail(struct json_reader *reader, const char *reason)
+static bool fail_reader(struct json_reader *reader, const char *reason)
 {
     if (!reader->reason)
         reader->reason = reason;
@@ -43,7 +43,7 @@ static bool read_hex(struct json_reader *reader, unsigned *out_unit)
         int digit = i < reader->rest.length ? str_hex_digit(reader->rest.data[i]) : -1;
 
         if (digit < 0)
-            return fail(reader, "four hexadecimal digits are expected");
+            return fail_reader(reader, "four hexadecimal digits are expected");
         unit = unit * 16 + (unsigned)digit;
     }
     reader->rest = str_skip(reader->rest, 4);
@@ -90,7 +90,7 @@ static bool read_code(struct json_reader *reader, char *out, size_t *length)
         code = low >= 0xdc00 && low < 0xe000 ? 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00) : 0xd800;
     }
     if (code == 0 || (code >= 0xd800 && code < 0xe000))
-        return fail(reader, "this is not a character");
+        return fail_reader(reader, "this is not a character");
     *length += append_utf8(out + *length, code);
     return true;
 }
@@ -103,11 +103,11 @@ static bool read_escape(struct json_reader *reader, char *out, size_t *length)
     char name;
 
     if (reader->rest.length == 0)
-        return fail(reader, "the text has no end");
+        return fail_reader(reader, "the text has no end");
     name = reader->rest.data[0];
     found = name ? strchr(names, name) : NULL;
     if (!found && name != 'u')
-        return fail(reader, "there is no such escape sequence");
+        return fail_reader(reader, "there is no such escape sequence");
     reader->rest = str_skip(reader->rest, 1);
     if (!found)
         return read_code(reader, out, length);
@@ -123,13 +123,13 @@ static bool read_text(struct json_reader *reader, struct str *out_text)
 
     if (!out) {
         reader->out_of_memory = true;
-        return fail(reader, "out of memory");
+        return fail_reader(reader, "out of memory");
     }
     while (reader->rest.length > 0) {
         char c = reader->rest.data[0];
 
         if ((unsigned char)c < ' ')
-            return fail(reader, "a text has no control characters; write \\n and \\u0001");
+            return fail_reader(reader, "a text has no control characters; write \\n and \\u0001");
         reader->rest = str_skip(reader->rest, 1);
         if (c == '"') {
             *out_text = str_of(out, length);
@@ -140,7 +140,7 @@ static bool read_text(struct json_reader *reader, struct str *out_text)
         else if (!read_escape(reader, out, &length))
             return false;
     }
-    return fail(reader, "the text has no end");
+    return fail_reader(reader, "the text has no end");
 }
 
 static size_t count_digits(struct str text)
@@ -197,7 +197,7 @@ static bool read_value(struct json_reader *reader, struct json_member *member)
         length = strlen(words[i].word);
     }
     if (length == 0)
-        return fail(reader, "a text in quotation marks, a number, true or false is expected");
+        return fail_reader(reader, "a text in quotation marks, a number, true or false is expected");
     member->text = str_slice(reader->rest, 0, length);
     reader->rest = str_skip(reader->rest, length);
     return true;
@@ -208,33 +208,33 @@ static bool read_member(struct json_reader *reader, struct json_object *out)
     struct json_member *member = &out->members[out->count];
 
     if (out->count == JSON_MEMBERS_MAX)
-        return fail(reader, "the object has too many members");
+        return fail_reader(reader, "the object has too many members");
     if (!accept_byte(reader, '"'))
-        return fail(reader, "a name in quotation marks is expected");
+        return fail_reader(reader, "a name in quotation marks is expected");
     if (!read_text(reader, &member->name))
         return false;
     for (size_t i = 0; i < out->count; i++) {
         if (str_equal(out->members[i].name, member->name))
-            return fail(reader, "the name before is used twice");
+            return fail_reader(reader, "the name before is used twice");
     }
     out->count++;
-    return accept_byte(reader, ':') ? read_value(reader, member) : fail(reader, "a colon is expected");
+    return accept_byte(reader, ':') ? read_value(reader, member) : fail_reader(reader, "a colon is expected");
 }
 
 static bool read_object(struct json_reader *reader, struct json_object *out)
 {
     if (!accept_byte(reader, '{'))
-        return fail(reader, "{ is expected");
+        return fail_reader(reader, "{ is expected");
     if (!accept_byte(reader, '}')) {
         do {
             if (!read_member(reader, out))
                 return false;
         } while (accept_byte(reader, ','));
         if (!accept_byte(reader, '}'))
-            return fail(reader, "a comma or } is expected");
+            return fail_reader(reader, "a comma or } is expected");
     }
     skip_space(reader);
-    return reader->rest.length == 0 || fail(reader, "the end is expected");
+    return reader->rest.length == 0 || fail_reader(reader, "the end is expected");
 }
 
 int json_object_parse(struct arena *arena, struct str text, struct json_object *out, struct json_fault *out_fault)

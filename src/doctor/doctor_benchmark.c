@@ -57,7 +57,7 @@ static int take_sample(struct benchmark_run *run, struct load_client *client, ui
 }
 
 /* One measurement, in its share of the remaining time. Returns 0 or -errno. */
-static int measure(struct benchmark_run *run, enum benchmark_size size, enum benchmark_path path)
+static int measure_path(struct benchmark_run *run, enum benchmark_size size, enum benchmark_path path)
 {
     const struct load load = {.port = run->server.ports[path],
                               .tls = path != BENCHMARK_PLAIN,
@@ -96,7 +96,7 @@ static bool run_round(struct benchmark_run *run)
 {
     for (enum benchmark_size size = 0; size < BENCHMARK_SIZES; size++) {
         for (enum benchmark_path path = 0; path < BENCHMARK_PATHS; path++) {
-            int result = is_measured(run, size, path) ? measure(run, size, path) : 0;
+            int result = is_measured(run, size, path) ? measure_path(run, size, path) : 0;
 
             if (*run->stop)
                 return false;

@@ -121,7 +121,7 @@ static int send_request(struct load_client *client, struct load_connection *conn
 }
 
 /* Returns the length, 0: nothing is there; or -errno. */
-static ssize_t receive(struct load_client *client, struct load_connection *connection)
+static ssize_t receive_bytes(struct load_client *client, struct load_connection *connection)
 {
     ssize_t got;
 
@@ -138,12 +138,13 @@ static ssize_t receive(struct load_client *client, struct load_connection *conne
 }
 
 /* Receives what is there, and sends the next request after each response. Returns 0 or -errno. */
-static int advance(struct load_client *client, struct load_connection *connection, struct load_counts *counts)
+static int advance_connection(struct load_client *client, struct load_connection *connection,
+                              struct load_counts *counts)
 {
     int result = send_request(client, connection);
 
     for (int i = 0; i < READS && result == 0; i++) {
-        ssize_t got = receive(client, connection);
+        ssize_t got = receive_bytes(client, connection);
 
         if (got <= 0)
             return (int)got;
@@ -170,7 +171,7 @@ static int poll_connections(struct load_client *client, struct load_counts *coun
         return errno == EINTR ? 0 : -errno;
     for (unsigned i = 0; i < client->count && result == 0; i++) {
         if (polled[i].revents)
-            result = advance(client, &client->connections[i], counts);
+            result = advance_connection(client, &client->connections[i], counts);
     }
     return result;
 }

@@ -93,7 +93,8 @@ static int write_file(const char *path, struct str text)
 }
 
 /* Writes the report into `out` without the private words of this machine. Returns 0 or -ENOMEM. */
-static int compose(const struct diagnosis *diagnosis, bool works, const struct benchmark *benchmark, struct buffer *out)
+static int compose_report(const struct diagnosis *diagnosis, bool works, const struct benchmark *benchmark,
+                          struct buffer *out)
 {
     struct private_words *words = calloc(1, sizeof(*words));
     char *text = NULL;
@@ -114,11 +115,11 @@ static int compose(const struct diagnosis *diagnosis, bool works, const struct b
     return error;
 }
 
-static int publish(const struct options *options, const struct diagnosis *diagnosis, bool works,
-                   const struct benchmark *benchmark)
+static int publish_report(const struct options *options, const struct diagnosis *diagnosis, bool works,
+                          const struct benchmark *benchmark)
 {
     struct buffer text = {0};
-    int error = compose(diagnosis, works, benchmark, &text);
+    int error = compose_report(diagnosis, works, benchmark, &text);
 
     if (error == 0)
         error = is_file(options->output) ? write_file(options->output, buffer_str(&text))
@@ -144,7 +145,7 @@ int doctor_publish(const struct options *options)
         works = doctor_examine_machine(diagnosis);
         signal_number = benchmark ? run_benchmark(options, diagnosis, benchmark) : 0;
         if (signal_number == 0)
-            status = publish(options, diagnosis, works, benchmark);
+            status = publish_report(options, diagnosis, works, benchmark);
     }
     free(benchmark);
     free(diagnosis);

@@ -30,7 +30,7 @@ static bool matches_at_least(const struct location *other, const struct location
  * Returns the first regex location of the same scope that precedes `location` and matches all of its paths; NULL:
  * none.
  */
-static const struct location *shadow_of(const struct location *outer, const struct location *location)
+static const struct location *find_wider_location(const struct location *outer, const struct location *location)
 {
     for (size_t i = 0; i < outer->pattern_count && outer->patterns[i] != location; i++) {
         const struct location *other = outer->patterns[i];
@@ -48,7 +48,7 @@ static void location_unreachable(struct lint *lint, const struct lint_place *pla
     if (!place->outer || place->is_overlay || location->kind == LOCATION_EXACT ||
         location->kind == LOCATION_PREFIX_FINAL || location->kind == LOCATION_NAMED)
         return;
-    other = shadow_of(place->outer, location);
+    other = find_wider_location(place->outer, location);
     if (other)
         lint_report(lint, config_mark(place),
                     STR("move the general one to the end, or write ^~ or = before this path"),
@@ -57,7 +57,7 @@ static void location_unreachable(struct lint *lint, const struct lint_place *pla
 }
 
 /* Reports a server's `return`, which handles requests before a location is selected. */
-static void return_shadows(struct lint *lint, const struct lint_place *place)
+static void return_precedes_locations(struct lint *lint, const struct lint_place *place)
 {
     const struct conf_node *returned = config_find(place->location->values, "return");
     const struct location *root = place->location;
@@ -190,7 +190,7 @@ static void host_chosen(struct lint *lint, const struct lint_place *place)
 const struct lint_rule lint_rules_route[] = {
     {"unreachable-location", LINT_LOCATION, location_unreachable,
      "Another location is tried first and always matches."},
-    {"return-before-locations", LINT_SERVER, return_shadows,
+    {"return-before-locations", LINT_SERVER, return_precedes_locations,
      "A server's return handles the requests of all its locations."},
     {"nothing-answers", LINT_LOCATION, check_unhandled_location,
      "A location has neither files nor an upstream server."},

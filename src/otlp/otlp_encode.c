@@ -92,14 +92,14 @@ static void append_bytes(struct otlp_message *message, unsigned field, const voi
     append(message, str_of(bytes, length));
 }
 
-static size_t begin(struct otlp_message *message, unsigned field)
+static size_t begin_submessage(struct otlp_message *message, unsigned field)
 {
     append_key(message, field, WIRE_BYTES);
     return message->out.length;
 }
 
 /* Moves the submessage that began at `at`, and writes its length before it. */
-static void end(struct otlp_message *message, size_t at)
+static void end_submessage(struct otlp_message *message, size_t at)
 {
     struct buffer *out = &message->out;
     char bytes[VARINT_MAX];
@@ -119,7 +119,7 @@ static void end(struct otlp_message *message, size_t at)
 
 static void append_text(struct otlp_message *message, unsigned field, struct str text)
 {
-    size_t at = begin(message, field), valid = 0;
+    size_t at = begin_submessage(message, field), valid = 0;
 
     while (valid < text.length) {
         struct str rest = str_skip(text, valid);
@@ -136,26 +136,26 @@ static void append_text(struct otlp_message *message, unsigned field, struct str
         valid = 0;
     }
     append(message, text);
-    end(message, at);
+    end_submessage(message, at);
 }
 
 static void append_attribute(struct otlp_message *message, unsigned field, const struct span_item *item)
 {
-    size_t at = begin(message, field), value_at;
+    size_t at = begin_submessage(message, field), value_at;
 
     append_text(message, PAIR_KEY, item->key);
-    value_at = begin(message, PAIR_VALUE);
+    value_at = begin_submessage(message, PAIR_VALUE);
     if (item->kind == SPAN_NUMBER)
         append_number(message, ANY_INT, item->number);
     else
         append_text(message, ANY_STRING, item->text);
-    end(message, value_at);
-    end(message, at);
+    end_submessage(message, value_at);
+    end_submessage(message, at);
 }
 
 static void append_resource(struct otlp_message *message, const struct otlp *otlp)
 {
-    size_t at = begin(message, RESOURCE_SPANS_RESOURCE);
+    size_t at = begin_submessage(message, RESOURCE_SPANS_RESOURCE);
     struct span_item item = {.kind = SPAN_TEXT, .key = STR("service.name"), .text = otlp->service_name};
 
     append_attribute(message, RESOURCE_ATTRIBUTES, &item);
@@ -164,25 +164,25 @@ static void append_resource(struct otlp_message *message, const struct otlp *otl
         item.text = otlp->resource[i].value;
         append_attribute(message, RESOURCE_ATTRIBUTES, &item);
     }
-    end(message, at);
+    end_submessage(message, at);
 }
 
 static void append_scope(struct otlp_message *message, struct str version)
 {
-    size_t at = begin(message, SCOPE_SPANS_SCOPE);
+    size_t at = begin_submessage(message, SCOPE_SPANS_SCOPE);
 
     append_text(message, SCOPE_NAME, STR("sluice"));
     append_text(message, SCOPE_VERSION, version);
-    end(message, at);
+    end_submessage(message, at);
 }
 
 void otlp_message_begin(struct otlp_message *message, const struct otlp *otlp, struct str version, size_t max)
 {
     *message = (struct otlp_message){0};
     buffer_init(&message->out, max);
-    message->resource_at = begin(message, REQUEST_RESOURCE_SPANS);
+    message->resource_at = begin_submessage(message, REQUEST_RESOURCE_SPANS);
     append_resource(message, otlp);
-    message->scope_at = begin(message, RESOURCE_SPANS_SCOPE_SPANS);
+    message->scope_at = begin_submessage(message, RESOURCE_SPANS_SCOPE_SPANS);
     append_scope(message, version);
 }
 
@@ -205,10 +205,10 @@ static void append_items(struct otlp_message *message, const struct span *span)
 
 static void append_status(struct otlp_message *message)
 {
-    size_t at = begin(message, SPAN_FIELD_STATUS);
+    size_t at = begin_submessage(message, SPAN_FIELD_STATUS);
 
     append_number(message, STATUS_FIELD_CODE, STATUS_ERROR);
-    end(message, at);
+    end_submessage(message, at);
 }
 
 int otlp_message_add(struct otlp_message *message, const struct span *span)
@@ -216,7 +216,7 @@ int otlp_message_add(struct otlp_message *message, const struct span *span)
     bool has_parent = (span->flags & SPAN_HAS_PARENT) != 0;
     size_t before = message->out.length;
     int error = message->error;
-    size_t at = begin(message, SCOPE_SPANS_SPANS);
+    size_t at = begin_submessage(message, SCOPE_SPANS_SPANS);
 
     if (error < 0)
         return error;
@@ -231,7 +231,7 @@ int otlp_message_add(struct otlp_message *message, const struct span *span)
     if (span->flags & SPAN_FAILED)
         append_status(message);
     append_fixed(message, SPAN_FIELD_FLAGS, FLAG_SAMPLED | FLAG_KNOWS_REMOTE | (has_parent ? FLAG_REMOTE : 0), 4);
-    end(message, at);
+    end_submessage(message, at);
     error = message->error;
     if (error < 0)
         message->out.length = before;
@@ -243,8 +243,8 @@ int otlp_message_add(struct otlp_message *message, const struct span *span)
 int otlp_message_end(struct otlp_message *message)
 {
     message->out.max = 0; /* room for the two lengths */
-    end(message, message->scope_at);
-    end(message, message->resource_at);
+    end_submessage(message, message->scope_at);
+    end_submessage(message, message->resource_at);
     return message->error;
 }
 

@@ -116,7 +116,7 @@ static int take_batch(struct exporter *exporter)
 }
 
 /* Returns true if the batch is done, accepted or not; false: it may be sent again. */
-static bool try_batch(struct exporter *exporter, uint64_t *out_retry_after_ms)
+static bool send_once(struct exporter *exporter, uint64_t *out_retry_after_ms)
 {
     const struct otlp *otlp = exporter->settings->otlp;
     const struct buffer *body = otlp->gzip ? &exporter->compressed : &exporter->message.out;
@@ -149,7 +149,7 @@ static bool send_batch(struct exporter *exporter)
 {
     uint64_t retry_after_ms;
 
-    for (unsigned attempt = 1; !try_batch(exporter, &retry_after_ms); attempt++) {
+    for (unsigned attempt = 1; !send_once(exporter, &retry_after_ms); attempt++) {
         uint64_t delay_ms = otlp_backoff_ms(attempt, retry_after_ms), now = otlp_now_ms();
 
         if (attempt == LIMIT_OTLP_ATTEMPTS || exporter->events.ending)

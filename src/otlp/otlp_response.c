@@ -104,7 +104,7 @@ void otlp_response_finish(struct otlp_response_reader *reader)
     arena_reset(&reader->arena);
 }
 
-static int complete(struct otlp_response_reader *reader, bool keepalive)
+static int complete_response(struct otlp_response_reader *reader, bool keepalive)
 {
     reader->response.keepalive = keepalive;
     reader->response.rejected = otlp_response_rejected(buffer_str(&reader->body));
@@ -114,7 +114,7 @@ static int complete(struct otlp_response_reader *reader, bool keepalive)
 /* The status applies, although the rest of the response is malformed or missing. */
 static int complete_early(struct otlp_response_reader *reader)
 {
-    return reader->response.status > 0 ? complete(reader, false) : -EBADMSG;
+    return reader->response.status > 0 ? complete_response(reader, false) : -EBADMSG;
 }
 
 /* Returns true if the body is of no use: neither a partial success, nor before the next response. */
@@ -146,11 +146,11 @@ static int read_item(struct otlp_response_reader *reader, struct str *rest, bool
     case REPLY_INTERIM:
         return 0;
     case REPLY_HEAD:
-        return head_received(reader) ? complete(reader, false) : 0;
+        return head_received(reader) ? complete_response(reader, false) : 0;
     case REPLY_PART:
         return reader->response.status == 200 ? add_body(reader, part) : 0;
     case REPLY_WHOLE:
-        return complete(reader, reader->reply.keepalive && str_empty(*rest));
+        return complete_response(reader, reader->reply.keepalive && str_empty(*rest));
     case REPLY_BAD:
         return complete_early(reader);
     case REPLY_NO_MEMORY:
@@ -165,7 +165,8 @@ int otlp_response_read(struct otlp_response_reader *reader, struct str bytes)
     int result = 0;
 
     if (str_empty(bytes))
-        return h1_reply_ended(&reader->reply, false) == REPLY_WHOLE ? complete(reader, false) : complete_early(reader);
+        return h1_reply_ended(&reader->reply, false) == REPLY_WHOLE ? complete_response(reader, false)
+                                                                    : complete_early(reader);
     reader->received += bytes.length;
     while (result == 0 && !more)
         result = read_item(reader, &bytes, &more);

@@ -70,7 +70,7 @@ static ssize_t receive_input(struct otlp_tls *tls)
     return received;
 }
 
-static int fail(struct otlp_tls *tls, const char *fault)
+static int fail_session(struct otlp_tls *tls, const char *fault)
 {
     tls->fault = fault;
     return -EPROTO;
@@ -84,12 +84,12 @@ static int perform_handshake(struct otlp_tls *tls)
         ssize_t received;
 
         if (result != 0 && result != -EAGAIN)
-            return fail(tls, tls_session_error(tls->session));
+            return fail_session(tls, tls_session_error(tls->session));
         if (result == 0 || error < 0)
             return error;
         received = receive_input(tls);
         if (received == 0)
-            return fail(tls, "the collector closed the connection during the TLS handshake");
+            return fail_session(tls, "the collector closed the connection during the TLS handshake");
         if (received < 0)
             return (int)received;
     }
@@ -121,7 +121,7 @@ int otlp_tls_write(struct otlp_tls *tls, struct str bytes)
         struct str part = str_slice(bytes, 0, LIMIT_RECORD_PLAINTEXT);
 
         if (tls_session_write(tls->session, part) < 0)
-            return fail(tls, tls_session_error(tls->session));
+            return fail_session(tls, tls_session_error(tls->session));
         error = send_output(tls);
         bytes = str_skip(bytes, part.length);
     }
@@ -137,7 +137,7 @@ ssize_t otlp_tls_read(struct otlp_tls *tls, char *into, size_t size)
         if (result >= 0)
             return result;
         if (result != -EAGAIN)
-            return fail(tls, tls_session_error(tls->session));
+            return fail_session(tls, tls_session_error(tls->session));
         if (error < 0)
             return error;
         received = receive_input(tls);

@@ -60,7 +60,7 @@ static void copy_path(char *into, size_t size, struct str target)
     }
 }
 
-static void describe(const struct connection *connection, struct connection_row *row)
+static void describe_connection(const struct connection *connection, struct connection_row *row)
 {
     const struct session *session = connection->session;
     unsigned requests = 0;
@@ -145,7 +145,7 @@ static void list_http(const struct worker *worker, struct listing *listing, bool
 
         if (!is_listed(connection) || (connection_timeout_state(connection) == CONNECTION_WAITING) != waiting)
             continue;
-        describe(connection, next_row(listing));
+        describe_connection(connection, next_row(listing));
         add_row(listing);
     }
 }

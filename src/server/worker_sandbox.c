@@ -29,7 +29,7 @@ static int drop_root_privileges(const struct worker_args *args, struct log *log)
 /*
  * The kernel terminates the worker when its master dies. Called late: a change of user clears this flag (prctl(2)).
  */
-static int die_with_master(pid_t master)
+static int exit_with_master(pid_t master)
 {
     if (master == 0)
         return 0;
@@ -92,7 +92,7 @@ int worker_restrict(struct worker *worker, const struct worker_args *args)
     if (result == 0)
         result = drop_root_privileges(args, worker->log);
     if (result == 0)
-        result = die_with_master(args->master);
+        result = exit_with_master(args->master);
     if (result == 0 && sandboxed)
         result = apply_sandbox(worker, args, &paths);
     sandbox_paths_close(&paths);

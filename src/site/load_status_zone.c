@@ -10,7 +10,7 @@
 #include <errno.h>
 
 /* Names of the configuration are UTF-8: they are cut between two characters. */
-static struct str truncate(struct str name)
+static struct str truncate_name(struct str name)
 {
     size_t length = LIMIT_STATUS_ZONE_NAME;
 
@@ -67,7 +67,7 @@ int load_server_zone(struct load *load, const struct conf_node *node, struct loa
     struct location_zones zones = {NULL, NULL};
     int error = 0;
 
-    loaded->zone_name = truncate(str_empty(given) ? default_zone_name(loaded) : given);
+    loaded->zone_name = truncate_name(str_empty(given) ? default_zone_name(loaded) : given);
     if (!str_empty(given) || root->site->status_zone.made)
         error = add_zone(load, node->mark, STATUS_ZONE_SERVER, loaded->zone_name, &zones.server);
     return error < 0 ? error : set_zones(load, root, zones);
@@ -80,7 +80,7 @@ int load_stream_zone(struct load *load, const struct loaded_server *loaded, stru
 
     if (str_empty(setting->name) && !setting->made)
         return 0;
-    return add_zone(load, loaded->node->mark, STATUS_ZONE_STREAM, truncate(name), &stream->zone);
+    return add_zone(load, loaded->node->mark, STATUS_ZONE_STREAM, truncate_name(name), &stream->zone);
 }
 
 int load_location_zone(struct load *load, const struct conf_pair *pair, struct location *location)
@@ -98,6 +98,6 @@ int load_location_zone(struct load *load, const struct conf_pair *pair, struct l
             return -ENOMEM;
     }
     if (!str_empty(name))
-        error = add_zone(load, pair->key->mark, STATUS_ZONE_LOCATION, truncate(name), &zones.location);
+        error = add_zone(load, pair->key->mark, STATUS_ZONE_LOCATION, truncate_name(name), &zones.location);
     return error < 0 ? error : set_zones(load, location, zones);
 }

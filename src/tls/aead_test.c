@@ -126,7 +126,7 @@ static bool answers_correctly(struct aead *aead, void *key, const struct answer 
            begins_in_place(aead, key, answer, parts, bench);
 }
 
-static bool decrypts(struct aead *aead, void *key, const struct answer *answer, struct bench *bench)
+static bool decrypts_record(struct aead *aead, void *key, const struct answer *answer, struct bench *bench)
 {
     uint8_t nonce[AEAD_NONCE], additional[5];
     struct aead_sealed sealed = {.ciphertext = bench->into,
@@ -146,11 +146,11 @@ static bool decrypts_correctly(struct aead *aead, void *key, const struct answer
 {
     uint8_t *tag = bench->into + answer->length + 1;
 
-    if (!decrypts(aead, key, answer, bench) || memcmp(bench->into, bench->plaintext, answer->length) != 0 ||
+    if (!decrypts_record(aead, key, answer, bench) || memcmp(bench->into, bench->plaintext, answer->length) != 0 ||
         bench->into[answer->length] != INNER)
         return false;
     tag[AEAD_TAG - 1] ^= 1;
-    return !decrypts(aead, key, answer, bench);
+    return !decrypts_record(aead, key, answer, bench);
 }
 
 /* One key for each direction. */

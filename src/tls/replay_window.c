@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static bool is_live(uint64_t slot, uint32_t now_s)
+static bool is_unexpired(uint64_t slot, uint32_t now_s)
 {
     return slot != 0 && (int32_t)(now_s - (uint32_t)(slot >> 32)) <= LIMIT_EARLY_S;
 }
@@ -22,7 +22,7 @@ static unsigned count_mark(uint64_t *slots, uint32_t mark, uint32_t now_s, unsig
     for (unsigned i = 0; i < REPLAY_SLOTS; i++) {
         uint64_t slot = __atomic_load_n(&slots[i], __ATOMIC_SEQ_CST);
 
-        if (is_live(slot, now_s)) {
+        if (is_unexpired(slot, now_s)) {
             found += (uint32_t)slot == mark;
         } else if (*out_free == REPLAY_SLOTS) {
             *out_free = i;

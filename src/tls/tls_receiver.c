@@ -53,7 +53,7 @@ static int check_header(struct tls_session *session, const char *header)
 }
 
 /* Moves input to the incomplete record until that has `length` bytes. False: out of memory. */
-static bool collect(struct tls_session *session, size_t length)
+static bool collect_bytes(struct tls_session *session, size_t length)
 {
     struct buffer *partial = &session->receiver->partial;
     struct str part = str_slice(session->bio.input, 0, length - partial->length);
@@ -69,7 +69,7 @@ static int collect_record(struct tls_session *session, struct str *out_record)
     size_t length;
     int error;
 
-    if (partial->length < HEADER && !collect(session, HEADER))
+    if (partial->length < HEADER && !collect_bytes(session, HEADER))
         return tls_session_fail_allocation(session);
     if (partial->length < HEADER)
         return -EAGAIN;
@@ -77,7 +77,7 @@ static int collect_record(struct tls_session *session, struct str *out_record)
     if (error)
         return error;
     length = HEADER + length_in_header(partial->data);
-    if (buffer_reserve(partial, length - partial->length) < 0 || !collect(session, length))
+    if (buffer_reserve(partial, length - partial->length) < 0 || !collect_bytes(session, length))
         return tls_session_fail_allocation(session);
     if (partial->length < length)
         return -EAGAIN;

@@ -17,7 +17,7 @@
 #define DEFAULT_INTERVAL_S 1
 #define TEXT_COLUMNS       80 /* of --once without --json */
 
-static int report(const char *fault)
+static int report_fault(const char *fault)
 {
     error_log_print(LOG_ERROR, "%s", fault);
     return EXIT_FAILURE;
@@ -52,16 +52,16 @@ static int print_text(const struct top_monitor *monitor, struct buffer *out)
     return error;
 }
 
-static int print(const struct top_monitor *monitor, bool json)
+static int print_rates(const struct top_monitor *monitor, bool json)
 {
     struct buffer text = {0};
     int status = EXIT_SUCCESS;
     int error = json ? top_json_print(&monitor->rates, top_monitor_sample(monitor), &text) : print_text(monitor, &text);
 
     if (error < 0)
-        status = report("out of memory");
+        status = report_fault("out of memory");
     else if (fwrite(text.data, 1, text.length, stdout) != text.length || fflush(stdout) != 0)
-        status = report("cannot write the output");
+        status = report_fault("cannot write the output");
     buffer_finish(&text);
     return status;
 }
@@ -76,7 +76,7 @@ static int print_once(const struct top_server *server, unsigned interval_s, bool
     do {
         wait_for(&monitor);
     } while (!(top_monitor_continue(&monitor, clock_monotonic_us()) && monitor.fault[0]) && monitor.readings < 2);
-    status = monitor.fault[0] ? report(monitor.fault) : print(&monitor, json);
+    status = monitor.fault[0] ? report_fault(monitor.fault) : print_rates(&monitor, json);
     top_monitor_finish(&monitor);
     return status;
 }
@@ -99,7 +99,7 @@ int command_top(const struct options *options)
         return EXIT_FAILURE;
     }
     if (top_server_init(&server, &url, fault) < 0)
-        return report(fault);
+        return report_fault(fault);
     if (options->once)
         status = print_once(&server, interval_s, options->json);
     else

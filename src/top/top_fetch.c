@@ -41,9 +41,9 @@ static void close_socket(struct top_fetch *fetch)
 }
 
 /* Closes the connection and states the cause. Returns `error`. */
-static int fail(struct top_fetch *fetch, int error, const char *format, ...) PRINTF_LIKE(3, 4);
+static int fail_fetch(struct top_fetch *fetch, int error, const char *format, ...) PRINTF_LIKE(3, 4);
 
-static int fail(struct top_fetch *fetch, int error, const char *format, ...)
+static int fail_fetch(struct top_fetch *fetch, int error, const char *format, ...)
 {
     va_list args;
 
@@ -56,7 +56,7 @@ static int fail(struct top_fetch *fetch, int error, const char *format, ...)
 
 static int fail_as(struct top_fetch *fetch, const char *doing, int error)
 {
-    return fail(fetch, error, "cannot %s %.128s: %s", doing, fetch->server->url.authority, strerror(-error));
+    return fail_fetch(fetch, error, "cannot %s %.128s: %s", doing, fetch->server->url.authority, strerror(-error));
 }
 
 /* Starts a connection to the current address. Returns 0 or -errno. */
@@ -134,12 +134,12 @@ static int check_head(struct top_fetch *fetch)
     struct str type = headers_value(&fetch->reply.headers, STR("Content-Type"));
 
     if (fetch->reply.status != 200)
-        return fail(fetch, -EPROTO, "%.256s: the server answered with status %d", fetch->server->url.text,
-                    fetch->reply.status);
+        return fail_fetch(fetch, -EPROTO, "%.256s: the server answered with status %d", fetch->server->url.text,
+                          fetch->reply.status);
     if (!str_equal_nocase(str_trim(str_cut(&type, ';')), STR("application/json")))
-        return fail(fetch, -EPROTO,
-                    "%.256s is not a status page in JSON: its location needs \"status: on\" or \"status: json\"",
-                    fetch->server->url.text);
+        return fail_fetch(fetch, -EPROTO,
+                          "%.256s is not a status page in JSON: its location needs \"status: on\" or \"status: json\"",
+                          fetch->server->url.text);
     return 0;
 }
 
@@ -154,15 +154,15 @@ static int apply_step(struct top_fetch *fetch, enum h1_reply_step step, struct s
         return check_head(fetch);
     case REPLY_PART:
         if (buffer_append(&fetch->page, part) < 0)
-            return fail(fetch, -E2BIG, "the page of %.128s is longer than %d bytes", fetch->server->url.authority,
-                        LIMIT_TOP_PAGE);
+            return fail_fetch(fetch, -E2BIG, "the page of %.128s is longer than %d bytes", fetch->server->url.authority,
+                              LIMIT_TOP_PAGE);
         return 0;
     case REPLY_WHOLE:
         close_socket(fetch);
         return 1;
     case REPLY_BAD:
-        return fail(fetch, -EPROTO, "%.128s sent an invalid response: %s", fetch->server->url.authority,
-                    fetch->reply.fault);
+        return fail_fetch(fetch, -EPROTO, "%.128s sent an invalid response: %s", fetch->server->url.authority,
+                          fetch->reply.fault);
     case REPLY_NO_MEMORY:
         break;
     }
@@ -184,7 +184,7 @@ static int parse_bytes(struct top_fetch *fetch, struct str in)
     return result;
 }
 
-static int receive(struct top_fetch *fetch)
+static int receive_page(struct top_fetch *fetch)
 {
     char bytes[16384];
     ssize_t got = recv(fetch->fd, bytes, sizeof(bytes), 0);
@@ -206,7 +206,7 @@ int top_fetch_continue(struct top_fetch *fetch, uint64_t now_us)
         return 0;
     if (!fetch->connected)
         return connect_finish(fetch);
-    return fetch->events == POLLOUT ? send_request(fetch) : receive(fetch);
+    return fetch->events == POLLOUT ? send_request(fetch) : receive_page(fetch);
 }
 
 void top_fetch_finish(struct top_fetch *fetch)

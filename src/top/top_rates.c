@@ -22,7 +22,7 @@ static uint64_t difference(const struct pair *pair, uint64_t before, uint64_t no
     return pair->restarted || now < before ? now : now - before;
 }
 
-static double rate(const struct pair *pair, uint64_t before, uint64_t now)
+static double rate_of(const struct pair *pair, uint64_t before, uint64_t now)
 {
     return (double)difference(pair, before, now) / pair->seconds;
 }
@@ -30,7 +30,7 @@ static double rate(const struct pair *pair, uint64_t before, uint64_t now)
 static void rates_of(const struct pair *pair, const uint64_t *before, const uint64_t *now, unsigned count, double *out)
 {
     for (unsigned i = 0; i < count; i++)
-        out[i] = rate(pair, before[i], now[i]);
+        out[i] = rate_of(pair, before[i], now[i]);
 }
 
 static struct top_path path_before(const struct top_sample *sample, struct str name)
@@ -50,8 +50,8 @@ static void compare_paths(const struct pair *pair, struct top_rates *rates)
         struct top_path before = path_before(pair->before, now->name);
 
         rates->paths[i].name = now->name;
-        rates->paths[i].bytes = rate(pair, before.bytes, now->bytes);
-        rates->paths[i].transfers = rate(pair, before.transfers, now->transfers);
+        rates->paths[i].bytes = rate_of(pair, before.bytes, now->bytes);
+        rates->paths[i].transfers = rate_of(pair, before.transfers, now->transfers);
         rates->bytes += rates->paths[i].bytes;
     }
     for (unsigned i = 0; i < rates->path_count && rates->bytes > 0; i++)
@@ -145,8 +145,8 @@ static int compare_upstreams(const struct pair *pair, struct top_sample *now, st
         earlier = earlier ? earlier : &none;
         rates->upstreams[i] = (struct top_upstream_rate){
             .upstream = upstream,
-            .requests = rate(pair, earlier->requests, upstream->requests),
-            .failures = rate(pair, earlier->failures, upstream->failures),
+            .requests = rate_of(pair, earlier->requests, upstream->requests),
+            .failures = rate_of(pair, earlier->failures, upstream->failures),
         };
     }
     return 0;
@@ -179,10 +179,10 @@ static int compare_zones(const struct pair *pair, enum top_zone_kind kind, struc
 
         earlier = earlier ? earlier : &none;
         items[i].zone = zone;
-        items[i].requests = rate(pair, earlier->requests, zone->requests);
-        items[i].failures = rate(pair, earlier->responses[5], zone->responses[5]);
+        items[i].requests = rate_of(pair, earlier->requests, zone->requests);
+        items[i].failures = rate_of(pair, earlier->responses[5], zone->responses[5]);
         items[i].active = kind == TOP_STREAMS ? (double)zone->active
-                                              : rate(pair, earlier->latency.sum_us, zone->latency.sum_us) / 1e6;
+                                              : rate_of(pair, earlier->latency.sum_us, zone->latency.sum_us) / 1e6;
         items[i].has_latency = compare_latency(pair, &earlier->latency, &zone->latency, items[i].quantiles);
     }
     rates->zones[kind] = (struct top_zone_rates){items, zones->count};
@@ -207,8 +207,8 @@ static int compare_caches(const struct pair *pair, struct top_sample *now, struc
     for (unsigned i = 0; i < now->cache_count; i++) {
         const struct top_cache *cache = &now->caches[i];
         struct top_cache earlier = cache_before(pair->before, cache->name);
-        double responses = rate(pair, earlier.responses, cache->responses);
-        double hits = rate(pair, earlier.hits, cache->hits);
+        double responses = rate_of(pair, earlier.responses, cache->responses);
+        double hits = rate_of(pair, earlier.hits, cache->hits);
 
         /* More hits than responses are no valid counters. */
         rates->caches[i] = (struct top_cache_rate){
@@ -235,8 +235,8 @@ int top_rates_compute(const struct top_sample *before, struct top_sample *now, s
 
     if (error < 0)
         return error;
-    rates.accepted = rate(&pair, before->accepted, now->accepted);
-    rates.requests = rate(&pair, before->requests, now->requests);
+    rates.accepted = rate_of(&pair, before->accepted, now->accepted);
+    rates.requests = rate_of(&pair, before->requests, now->requests);
     rates_of(&pair, before->responses, now->responses, TOP_CLASSES, rates.responses);
     rates_of(&pair, before->handshakes, now->handshakes, TOP_HANDSHAKES, rates.handshakes);
     compare_paths(&pair, &rates);

@@ -33,7 +33,7 @@ static int by_name(struct str a, struct str b)
     return str_compare(str_or_empty(a), str_or_empty(b));
 }
 
-static int descending(double a, double b)
+static int compare_descending(double a, double b)
 {
     return (a < b) - (a > b);
 }
@@ -41,7 +41,7 @@ static int descending(double a, double b)
 static int compare_paths(const void *a, const void *b, void *sort)
 {
     const struct top_path_rate *one = a, *other = b;
-    int order = *(const enum top_sort *)sort == TOP_BY_NAME ? 0 : descending(one->bytes, other->bytes);
+    int order = *(const enum top_sort *)sort == TOP_BY_NAME ? 0 : compare_descending(one->bytes, other->bytes);
 
     return order ? order : by_name(one->name, other->name);
 }
@@ -60,7 +60,7 @@ static int compare_upstreams(const void *a, const void *b, void *sort)
 {
     const struct top_upstream_rate *one = a, *other = b;
     enum top_sort by = *(const enum top_sort *)sort;
-    int order = descending(upstream_value(one, by), upstream_value(other, by));
+    int order = compare_descending(upstream_value(one, by), upstream_value(other, by));
 
     if (order == 0)
         order = by_name(one->upstream->group, other->upstream->group);
@@ -82,7 +82,7 @@ static int compare_zones(const void *a, const void *b, void *sort)
 {
     const struct top_zone_rate *one = a, *other = b;
     enum top_sort by = *(const enum top_sort *)sort;
-    int order = descending(zone_value(one, by), zone_value(other, by));
+    int order = compare_descending(zone_value(one, by), zone_value(other, by));
 
     return order ? order : by_name(one->zone->name, other->zone->name);
 }
@@ -100,7 +100,7 @@ static int compare_caches(const void *a, const void *b, void *sort)
 {
     const struct top_cache_rate *one = a, *other = b;
     enum top_sort by = *(const enum top_sort *)sort;
-    int order = descending(cache_value(one, by), cache_value(other, by));
+    int order = compare_descending(cache_value(one, by), cache_value(other, by));
 
     return order ? order : by_name(one->cache->name, other->cache->name);
 }

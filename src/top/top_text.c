@@ -7,7 +7,7 @@
 
 #define LARGEST 1e18 /* of the value, in the largest unit that is printed without an exponent */
 
-static struct top_text scaled(double value, double step, const char *const *units)
+static struct top_text format_scaled(double value, double step, const char *const *units)
 {
     struct top_text out;
     unsigned unit = 0;
@@ -35,14 +35,14 @@ struct top_text top_count(double value)
 {
     static const char *const units[] = {"", "k", "M", "G", "T", "P", NULL};
 
-    return scaled(value, 1000, units);
+    return format_scaled(value, 1000, units);
 }
 
 struct top_text top_bytes(double value)
 {
     static const char *const units[] = {" B", " KiB", " MiB", " GiB", " TiB", " PiB", NULL};
 
-    return scaled(value, 1024, units);
+    return format_scaled(value, 1024, units);
 }
 
 struct top_text top_duration(double seconds)
@@ -51,7 +51,7 @@ struct top_text top_duration(double seconds)
     struct top_text out;
 
     if (seconds < 0.9995)
-        return scaled(seconds * 1e6, 1000, units);
+        return format_scaled(seconds * 1e6, 1000, units);
     snprintf(out.text, sizeof(out.text), seconds < 1e5 ? "%.2f s" : "%.0e s", seconds);
     return out;
 }

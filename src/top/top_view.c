@@ -42,7 +42,7 @@ static void choose_styles(struct view *view)
     view->colours[TOP_FAULT] = TOP_FAULT;
 }
 
-static void draw(struct view *view)
+static void draw_screen(struct view *view)
 {
     struct clock now;
     struct top_content content = {
@@ -72,7 +72,7 @@ static void choose_list(struct view *view, int key)
     }
 }
 
-static void press(struct view *view, int key)
+static void apply_key(struct view *view, int key)
 {
     bool was_help = view->help;
 
@@ -96,13 +96,13 @@ static void press(struct view *view, int key)
 }
 
 /* Takes all keys that were pressed. Returns true if there were any. */
-static bool press_keys(struct view *view)
+static bool apply_keys(struct view *view)
 {
     bool pressed = false;
     int key;
 
     while (!view->ended && (key = getch()) != ERR) {
-        press(view, key);
+        apply_key(view, key);
         pressed = true;
     }
     return pressed;
@@ -121,7 +121,7 @@ static void wait_for(struct view *view)
         view->ended = true; /* the terminal was closed */
 }
 
-static void show(struct view *view)
+static void show_view(struct view *view)
 {
     choose_styles(view);
     cbreak();
@@ -130,14 +130,14 @@ static void show(struct view *view)
     keypad(stdscr, TRUE);
     nodelay(stdscr, TRUE);
     set_escdelay(ESCAPE_MS);
-    draw(view);
+    draw_screen(view);
     while (!view->ended) {
         bool changed;
 
         wait_for(view);
-        changed = press_keys(view);
+        changed = apply_keys(view);
         if (top_monitor_continue(&view->monitor, clock_monotonic_us()) || changed)
-            draw(view);
+            draw_screen(view);
     }
     endwin();
 }
@@ -161,7 +161,7 @@ int top_view_run(const struct top_server *server, unsigned interval_s)
         return -ENOTSUP;
     }
     top_monitor_init(&view->monitor, server, interval_s);
-    show(view);
+    show_view(view);
     top_monitor_finish(&view->monitor);
     delscreen(terminal);
     free(view);
