@@ -83,7 +83,7 @@ void shared_zone_unlock(struct shared_zone *zone)
     shared_lock_release(&zone->lock);
 }
 
-void shared_zone_watch(struct shared_zone *zone, struct log *log, const char *directive, struct str name)
+void shared_zone_set_log(struct shared_zone *zone, struct log *log, const char *directive, struct str name)
 {
     struct shared_zone_owner *owner = zone_owner(zone);
     int length = (int)(name.length < SHARED_ZONE_LABEL ? name.length : SHARED_ZONE_LABEL);

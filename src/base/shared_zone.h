@@ -85,10 +85,10 @@ static inline bool shared_zone_has_abandoned(const struct shared_zone *zone)
  * From now on this process logs damage of the zone to `log`, which must exist until the process ends. `directive` and
  * `name` name the zone in the log; they are copied, the end of a long name is left out.
  */
-void shared_zone_watch(struct shared_zone *zone, struct log *log, const char *directive, struct str name);
+void shared_zone_set_log(struct shared_zone *zone, struct log *log, const char *directive, struct str name);
 /*
  * Logs at level alert, at most once per second for each zone, that the zone is inconsistent and is emptied: only a
- * compromised process causes this. Does nothing in a process that has not called shared_zone_watch.
+ * compromised process causes this. Does nothing in a process that has not called shared_zone_set_log.
  */
 void shared_zone_log_damage(struct shared_zone *zone);
 

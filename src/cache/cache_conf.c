@@ -226,11 +226,11 @@ void caches_close(struct caches *caches)
     }
 }
 
-void caches_watch(const struct caches *caches, struct log *log)
+void caches_set_log(const struct caches *caches, struct log *log)
 {
     for (size_t i = 0; i < caches->count; i++) {
         if (caches->items[i]->zone)
-            cache_zone_watch(caches->items[i]->zone, log, caches->items[i]->name);
+            cache_zone_set_log(caches->items[i]->zone, log, caches->items[i]->name);
     }
 }
 

@@ -44,7 +44,7 @@ MUST_CHECK int caches_open(struct caches *caches, const struct caches *before, u
 /* Closes directories and indexes. Accepts caches that are not open, or only in part. */
 void caches_close(struct caches *caches);
 /* Called by a worker when it starts: from now on it logs damage of the indexes to `log`. */
-void caches_watch(const struct caches *caches, struct log *log);
+void caches_set_log(const struct caches *caches, struct log *log);
 /* Called by the master when a worker has died: cache_zone_abandon for each cache. */
 void caches_abandon(const struct caches *caches, unsigned worker);
 

@@ -70,8 +70,8 @@ struct cache_zone *cache_zone_create(size_t size, uint64_t first);
 struct cache_zone *cache_zone_share(struct cache_zone *zone);
 /* Accepts NULL. */
 void cache_zone_destroy(struct cache_zone *zone);
-/* From now on this process logs damage of the index (shared_zone_watch). `name`: of the cache. */
-void cache_zone_watch(struct cache_zone *zone, struct log *log, struct str name);
+/* From now on this process logs damage of the index (shared_zone_set_log). `name`: of the cache. */
+void cache_zone_set_log(struct cache_zone *zone, struct log *log, struct str name);
 /*
  * The worker died: the next use of the index releases its fill locks, and requests another scan for its temporary
  * files. Takes no lock (shared_zone_abandon).

@@ -50,9 +50,9 @@ bool cache_zone_fill_locked(struct cache_zone *zone, const struct cache_hash *ha
     return locked;
 }
 
-void cache_zone_watch(struct cache_zone *zone, struct log *log, struct str name)
+void cache_zone_set_log(struct cache_zone *zone, struct log *log, struct str name)
 {
-    shared_zone_watch(&zone->shared, log, "cache", name);
+    shared_zone_set_log(&zone->shared, log, "cache", name);
 }
 
 void cache_zone_abandon(struct cache_zone *zone, unsigned worker)

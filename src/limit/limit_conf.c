@@ -211,13 +211,13 @@ void limits_close(struct limits *limits)
     }
 }
 
-void limits_watch(const struct limits *limits, struct log *log)
+void limits_set_log(const struct limits *limits, struct log *log)
 {
     for (size_t i = 0; i < limits->count; i++) {
         const struct limit_conf *conf = limits->items[i];
 
         if (conf->zone)
-            limit_zone_watch(conf->zone, log, limit_kind_names[conf->kind], conf->name);
+            limit_zone_set_log(conf->zone, log, limit_kind_names[conf->kind], conf->name);
     }
 }
 

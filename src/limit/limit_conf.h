@@ -52,7 +52,7 @@ MUST_CHECK int limits_open(struct limits *limits, const struct limits *before, s
 /* Accepts limits that were not opened, or only in part. */
 void limits_close(struct limits *limits);
 /* Called by a worker when it starts: from now on it logs damage of the zones to `log`. */
-void limits_watch(const struct limits *limits, struct log *log);
+void limits_set_log(const struct limits *limits, struct log *log);
 /* Called by the master when a worker has died: limit_zone_abandon for each zone that counts open requests. */
 void limits_abandon(const struct limits *limits, unsigned worker);
 

@@ -93,9 +93,9 @@ void limit_zone_leave(struct limit_zone *zone, uint64_t key, unsigned worker)
     limit_zone_unlock(zone);
 }
 
-void limit_zone_watch(struct limit_zone *zone, struct log *log, const char *directive, struct str name)
+void limit_zone_set_log(struct limit_zone *zone, struct log *log, const char *directive, struct str name)
 {
-    shared_zone_watch(&zone->shared, log, directive, name);
+    shared_zone_set_log(&zone->shared, log, directive, name);
 }
 
 void limit_zone_abandon(struct limit_zone *zone, unsigned worker)

@@ -46,8 +46,8 @@ void limit_zone_undo(struct limit_zone *zone, uint64_t key);
 bool limit_zone_enter(struct limit_zone *zone, uint64_t key, unsigned worker, uint64_t max);
 /* Counts one less. */
 void limit_zone_leave(struct limit_zone *zone, uint64_t key, unsigned worker);
-/* From now on this process logs damage of the zone (shared_zone_watch). */
-void limit_zone_watch(struct limit_zone *zone, struct log *log, const char *directive, struct str name);
+/* From now on this process logs damage of the zone (shared_zone_set_log). */
+void limit_zone_set_log(struct limit_zone *zone, struct log *log, const char *directive, struct str name);
 /* The worker died: the next use of the zone drops its counts. Takes no lock (shared_zone_abandon). */
 void limit_zone_abandon(struct limit_zone *zone, unsigned worker);
 

@@ -306,9 +306,9 @@ static void publish_facts(const struct worker *worker)
 
 static void watch_zones(struct worker *worker)
 {
-    limits_watch(&worker->configuration->limits, worker->log);
-    caches_watch(&worker->configuration->caches, worker->log);
-    session_caches_watch(&worker->configuration->session_caches, worker->log);
+    limits_set_log(&worker->configuration->limits, worker->log);
+    caches_set_log(&worker->configuration->caches, worker->log);
+    session_caches_set_log(&worker->configuration->session_caches, worker->log);
 }
 
 static int serve_worker(struct worker *worker, const struct worker_args *args)

@@ -288,7 +288,7 @@ void session_cache_remove(struct session_cache *cache, struct str id)
     unlock_cache(cache);
 }
 
-void session_cache_watch(struct session_cache *cache, struct log *log, struct str name)
+void session_cache_set_log(struct session_cache *cache, struct log *log, struct str name)
 {
-    shared_zone_watch(&cache->shared, log, "ssl_session_cache", name);
+    shared_zone_set_log(&cache->shared, log, "ssl_session_cache", name);
 }

@@ -37,7 +37,7 @@ void session_cache_insert(struct session_cache *cache, struct str id, struct str
 size_t session_cache_get(struct session_cache *cache, struct str id, uint64_t now_ms, char *into);
 /* Removes a session, if present. */
 void session_cache_remove(struct session_cache *cache, struct str id);
-/* From now on this process logs damage of the cache (shared_zone_watch). */
-void session_cache_watch(struct session_cache *cache, struct log *log, struct str name);
+/* From now on this process logs damage of the cache (shared_zone_set_log). */
+void session_cache_set_log(struct session_cache *cache, struct log *log, struct str name);
 
 #endif

@@ -32,11 +32,11 @@ int session_caches_open(struct session_caches *caches, const struct session_cach
     return 0;
 }
 
-void session_caches_watch(const struct session_caches *caches, struct log *log)
+void session_caches_set_log(const struct session_caches *caches, struct log *log)
 {
     for (size_t i = 0; i < caches->count; i++) {
         if (caches->items[i]->cache)
-            session_cache_watch(caches->items[i]->cache, log, caches->items[i]->name);
+            session_cache_set_log(caches->items[i]->cache, log, caches->items[i]->name);
     }
 }
 

@@ -23,7 +23,7 @@ struct session_caches {
  */
 MUST_CHECK int session_caches_open(struct session_caches *caches, const struct session_caches *before, struct log *log);
 /* Called by a worker when it starts: from now on it logs damage of the caches to `log`. */
-void session_caches_watch(const struct session_caches *caches, struct log *log);
+void session_caches_set_log(const struct session_caches *caches, struct log *log);
 /* Accepts caches that were not opened, or only in part. */
 void session_caches_close(struct session_caches *caches);
 

@@ -365,7 +365,7 @@ START_TEST(damage_is_logged_once_per_second)
     char long_name[200];
 
     shared_zone_log_damage(&notes->shared);
-    shared_zone_watch(&notes->shared, &log, "limit_req", STR("one"));
+    shared_zone_set_log(&notes->shared, &log, "limit_req", STR("one"));
     overwrite_shared_memory(-1);
     ck_assert_uint_eq(logged.lines, 0);
     for (int i = 0; i < 1000; i++)
@@ -376,7 +376,7 @@ START_TEST(damage_is_logged_once_per_second)
                                     ": limit_req \"one\": its shared memory is inconsistent and is emptied\n"));
     logged.lines = 0;
     memset(long_name, 'x', sizeof(long_name));
-    shared_zone_watch(&other->shared, &log, "cache", str_of(long_name, sizeof(long_name)));
+    shared_zone_set_log(&other->shared, &log, "cache", str_of(long_name, sizeof(long_name)));
     shared_zone_log_damage(&other->shared);
     ck_assert_uint_eq(logged.lines, 1); /* each zone has its own limit */
     ck_assert_ptr_nonnull(strstr(logged.text, ": cache \"xxxxxxxxxx"));
@@ -397,7 +397,7 @@ START_TEST(contents_are_repaired_with_the_lock)
     struct log log = {.level = LOG_ALERT, .sink = keep_line};
     struct notes *notes = shared_zone_create(sizeof(*notes));
 
-    shared_zone_watch(&notes->shared, &log, "limit_req", STR("one"));
+    shared_zone_set_log(&notes->shared, &log, "limit_req", STR("one"));
     lock_and_repair(notes);
     ck_assert(emptied == 0 && rebuilt == 0 && removed_count == 0);
     shared_zone_abandon(&notes->shared, 3);

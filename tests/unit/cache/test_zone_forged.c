@@ -221,7 +221,7 @@ START_TEST(emptied_index_requests_a_scan)
     uint64_t scan;
 
     open_zone();
-    cache_zone_watch(zone, &log, STR("one"));
+    cache_zone_set_log(zone, &log, STR("one"));
     cache_zone_scan_done(zone, cache_zone_scans_requested(zone));
     ck_assert(cache_zone_loaded(zone));
     ck_assert_int_eq(publish(5, 1), 0);

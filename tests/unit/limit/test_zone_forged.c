@@ -206,7 +206,7 @@ START_TEST(damage_is_logged)
     struct log log = {.level = LOG_ALERT, .sink = count_line};
 
     open_zone();
-    limit_zone_watch(zone, &log, "limit_req", STR("one"));
+    limit_zone_set_log(zone, &log, "limit_req", STR("one"));
     ck_assert(fill_bucket(1));
     (void)fill_bucket(1);
     ck_assert_uint_eq(logged, 0);

@@ -291,7 +291,7 @@ START_TEST(overwritten_cache_recovers)
 
     open_cache(SESSION_CACHE_MIN);
     named.cache = cache;
-    session_caches_watch(&(struct session_caches){items, 1}, &log);
+    session_caches_set_log(&(struct session_caches){items, 1}, &log);
     insert_session(1, 100, 0, 1000);
     ck_assert_uint_eq(logged, 0);
     from = (uint64_t *)(void *)((struct shared_zone *)cache + 1);
