@@ -335,6 +335,11 @@ static int serve_worker(struct worker *worker, const struct worker_args *args)
     return result;
 }
 
+static enum worker_exit exit_status(int result)
+{
+    return result < 0 ? WORKER_EXIT_FAILED : WORKER_EXIT_DONE;
+}
+
 int worker_run(const struct worker_args *args)
 {
     struct worker *worker = malloc(sizeof(*worker));
@@ -350,6 +355,8 @@ int worker_run(const struct worker_args *args)
         result = serve_worker(worker, args);
     if (result < 0)
         worker_channel_send(worker, CHANNEL_FAILED);
+    if (worker->loop.in_flight > 0)
+        _exit(exit_status(result)); /* helper threads and the kernel still use memory, also of the configuration */
     if (worker->channel_fd >= 0)
         close(worker->channel_fd);
     if (worker->channel_spare >= 0)
@@ -357,5 +364,5 @@ int worker_run(const struct worker_args *args)
     root_directories_close(&worker->roots);
     sandbox_ports_finish(&worker->ports);
     free(worker);
-    return result < 0 ? WORKER_EXIT_FAILED : WORKER_EXIT_DONE;
+    return exit_status(result);
 }

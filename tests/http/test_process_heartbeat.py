@@ -175,6 +175,14 @@ def test_a_worker_in_an_endless_loop_is_replaced(forbidden, loop):
     assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
+def test_a_worker_ends_during_an_operation_of_a_helper_thread(forbidden, loop):
+    """The worker waits one second for the operation, which then still reads the configuration."""
+    server = forbidden(loop, worker_processes=1, worker_heartbeat_timeout='60s')
+    assert forbidden_kit.attempt(server, 'read') == 0
+    assert server.stop() == 0
+    assert ': 1 operations did not end\n' in server.errors() and 'is killed' not in server.errors()
+
+
 NOT_READY = re.compile(r'has not become ready for \d+ ms \(6 times worker_heartbeat_timeout\): it is killed( and replaced)?\n')
 
 

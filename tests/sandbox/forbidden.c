@@ -33,6 +33,10 @@ struct forbidden_conf {
     const struct template *action;
 };
 
+/* For run_read: the worker, and this module's settings in the configuration. */
+static struct worker *own_worker;
+static const struct forbidden_conf *own_conf;
+
 static int result_of(long returned)
 {
     return returned < 0 ? errno : 0;
@@ -183,6 +187,24 @@ static int run_loop(const char *value)
     return result;
 }
 
+static int read_conf(void *argument)
+{
+    const volatile struct forbidden_conf *conf = argument;
+
+    while (conf->action) {
+    }
+    return 0;
+}
+
+/* Starts an operation that reads the configuration on a helper thread, and does not end. */
+static int run_read(const char *value)
+{
+    static struct op op;
+
+    worker_offload(own_worker, &op, read_conf, (void *)own_conf);
+    return 0;
+}
+
 /* Sends bytes that are no message to the master, until it ends this process. */
 static int run_channel(const char *value)
 {
@@ -320,7 +342,7 @@ static const struct {
     {"unshare", run_unshare}, {"kill", run_kill}, {"setuid", run_setuid}, {"capset", run_capset},
     {"socket", run_raw}, {"netlink", run_netlink}, {"mmap", run_code}, {"io_uring_setup", run_ring},
     {"ioctl", run_ioctl}, {"connect", run_connect}, {"listen", run_listen},
-    {"loop", run_loop}, {"channel", run_channel}, {"overwrite", run_overwrite},
+    {"loop", run_loop}, {"read", run_read}, {"channel", run_channel}, {"overwrite", run_overwrite},
     {"query", run_query}, {"respond", run_respond},
 };
 
@@ -348,6 +370,8 @@ static enum outcome forbidden_handler(struct exchange *x, const void *conf, void
 
     if (!action.data)
         return exchange_error_response(x, 500);
+    own_worker = exchange_worker(x);
+    own_conf = own;
     text = arena_printf(&x->arena, "%d", run(action));
     exchange_error_response(x, 200);
     x->response.body = text.data ? body_bytes(&x->arena, text) : NULL;
