@@ -5,17 +5,13 @@ import hashlib
 import json
 import os
 import re
-import signal
-import ssl
 import struct
 import subprocess
-import time
 
 import pytest
 
 from kit import http1, http2, server as server_kit, site as site_kit
-from kit.authority import Authority, context as certificate_context
-from kit.lifetime import signal_and_wait, refused, wait_for
+from kit.lifetime import wait_for
 from kit.server import read_text
 
 TIMEOUT = 30 * server_kit.PATIENCE
@@ -286,95 +282,6 @@ def test_zero_window_times_out(launch, loop, transport):
     client.close()
 
 
-@pytest.mark.parametrize('how', [signal.SIGHUP, signal.SIGQUIT])
-def test_shutdown_completes_open_streams(start, loop, transport, site, how):
-    server = start(loop=loop)
-    port = server.plain if transport == 'plain' else server.port
-    client = http2.connect(port, transport, TIMEOUT, widen=False)
-    streams = [client.request('/1048576.bin') for _ in range(4)]
-    client.until(lambda: client.responses[streams[0]].body)
-    server.process.send_signal(how)
-    client.until(lambda: client.goaway)
-    client.h2.increment_flow_control_window(8 << 20)
-    for stream in streams:
-        client.h2.increment_flow_control_window(2 << 20, stream)
-    client.flush()
-    with open(os.path.join(site, '1048576.bin'), 'rb') as stream:
-        whole = sha256(stream.read())
-    assert [sha256(response.body) for response in client.wait(*streams)] == [whole] * 4
-    client.to_end()
-    assert client.goaway[0] == (2 ** 31 - 1, http2.NO_ERROR)
-    assert client.goaway[-1] == (streams[-1], http2.NO_ERROR)
-    client.close()
-    if how == signal.SIGQUIT:
-        assert server.process.wait(TIMEOUT) == 0 and refused(port)
-    else:
-        again = http2.connect(port, transport, TIMEOUT)
-        assert again.fetch('/one.txt').status == 200
-        again.close()
-
-
-def test_shutdown_closes_idle_connections(start, loop, transport):
-    server = start(loop=loop)
-    client = http2.connect(server.plain if transport == 'plain' else server.port, transport, TIMEOUT)
-    client.fetch('/one.txt')
-    server.process.send_signal(signal.SIGQUIT)
-    client.to_end()
-    assert client.goaway == [(2 ** 31 - 1, http2.NO_ERROR), (1, http2.NO_ERROR)]
-    client.close()
-    assert server.process.wait(TIMEOUT) == 0
-
-
-def test_unacknowledged_ping_does_not_delay_shutdown(start, loop, transport):
-    """The client does not acknowledge the PING that follows the first GOAWAY."""
-    server = start(loop=loop, http={'lingering_timeout': '1s', 'keepalive_timeout': '1h'})
-    frames = http2.raw(server.plain if transport == 'plain' else server.port, transport, TIMEOUT)
-    frames.send(frames.head(1))
-    assert frames.until(http2.HEADERS, stream=1)
-    assert signal_and_wait(server, signal.SIGQUIT) == 0
-    assert frames.goaway() == http2.NO_ERROR
-    frames.close()
-
-
-def test_lingering_timeout_does_not_delay_the_second_goaway(start, loop, transport):
-    """The second GOAWAY follows a second after the first, also without an acknowledgement, and names the streams that are completed."""
-    server = start(loop=loop, http={'lingering_timeout': '1h', 'lingering_time': '1h', 'send_timeout': '1h'})
-    frames = http2.raw(server.plain if transport == 'plain' else server.port, transport, TIMEOUT)
-    frames.send(frames.head(1, '/1048576.bin'))
-    assert frames.until(http2.DATA, stream=1)
-    server.process.send_signal(signal.SIGQUIT)
-    assert frames.until(http2.GOAWAY)[3][:4] == b'\x7f\xff\xff\xff'
-    assert frames.until(http2.GOAWAY)[3][:4] == b'\0\0\0\1'
-    frames.send(http2.number(http2.WINDOW_UPDATE, 0, 1 << 20) + http2.number(http2.WINDOW_UPDATE, 1, 1 << 20))
-    while (found := frames.until(http2.DATA, stream=1)) and not found[1] & http2.END_STREAM:
-        pass
-    assert found, 'the response is completed'
-    frames.close()
-    assert server.process.wait(TIMEOUT) == 0
-
-
-def test_keepalive_requests_ends_the_connection(launch, loop, transport):
-    served = launch(loop, transport, server={'keepalive_requests': 3})
-    client = open_client(served)
-    for _ in range(3):
-        assert client.fetch('/one.txt').status == 200
-    client.to_end()
-    assert client.goaway[-1] == (5, http2.NO_ERROR)
-    client.close()
-
-
-def test_keepalive_time_ends_the_connection(launch, loop, transport):
-    """The first response after this time is the last one of the connection."""
-    served = launch(loop, transport, server={'keepalive_time': '2s'})
-    client = open_client(served)
-    assert client.fetch('/one.txt').status == 200 and not client.goaway
-    time.sleep(3)
-    assert client.fetch('/one.txt').status == 200
-    client.to_end()
-    assert client.goaway[-1] == (3, http2.NO_ERROR)
-    client.close()
-
-
 def test_http2_off_selects_http1(launch, loop, transport):
     """With HTTP/2 off, ALPN selects http/1.1, and a preface gets an HTTP/1.1 error response."""
     served = launch(loop, transport, server={'http2': 'off'})
@@ -458,80 +365,3 @@ def test_http2_chunk_size_limits_data_frames(launch, loop, transport):
     assert bytes(client.fetch('/65536.bin').body) == content(served, '65536.bin')
     assert client.longest_data == 1024
     client.close()
-
-
-@pytest.mark.parametrize('suite', ['ECDHE-RSA-AES128-SHA256', 'AES128-GCM-SHA256', 'ECDHE-RSA-AES128-GCM-SHA256'])
-def test_prohibited_tls_1_2_suites_select_http1(new_directory, loop, site, rsa_certificate, suite):
-    """RFC 9113 appendix A prohibits suites with CBC or without an ephemeral key exchange: such a connection uses HTTP/1.1."""
-    port = server_kit.free_port()
-    server = server_kit.Server(new_directory(), [{
-        'listen': f'127.0.0.1:{port} ssl', 'root': site, 'ssl_certificate': rsa_certificate[0], 'ssl_certificate_key': rsa_certificate[1],
-        'ssl_ciphers': 'ECDHE-RSA-AES128-SHA256:AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:@SECLEVEL=0'}], loop=loop).start([port])
-    context = http1.tls_context(maximum_version=ssl.TLSVersion.TLSv1_2)
-    context.set_ciphers(suite + ':@SECLEVEL=0')
-    context.set_alpn_protocols(['h2', 'http/1.1'])
-    client = http1.connect(port, 'user', timeout=TIMEOUT, context=context)
-    assert client.stream.selected_alpn_protocol() == ('h2' if 'ECDHE-RSA-AES128-GCM' in suite else 'http/1.1')
-    if 'ECDHE-RSA-AES128-GCM' not in suite:
-        assert client.get('/one.txt').status == 200
-    client.close()
-    server.stop()
-
-
-def test_client_certificate_of_another_server_is_421(new_directory, loop, site, certificate):
-    """RFC 9110 15.5.20: 421, as in HTTP/1.1, but other streams continue."""
-    authority = Authority(str(new_directory()))
-    good, port = authority.client('good'), server_kit.free_port()
-    block = {'listen': f'127.0.0.1:{port} ssl', 'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1], 'root': site}
-    server = server_kit.Server(new_directory(), [
-        {'server_name': 'open.test', **block},
-        {'server_name': 'strict.test', 'ssl_verify_client': 'on', 'ssl_client_certificate': authority.certificate, **block}],
-        loop=loop).start([port])
-    client = http2.connect(port, 'user', TIMEOUT, context=certificate_context(good), server_name='open.test')
-    assert client.fetch('/one.txt', authority='strict.test').status == 421
-    assert client.fetch('/one.txt', authority='open.test').status == 200 and not client.goaway
-    client.close()
-    client = http2.connect(port, 'user', TIMEOUT, context=certificate_context(good), server_name='strict.test')
-    assert client.fetch('/one.txt', authority='strict.test').status == 200
-    client.close()
-    server.stop()
-
-
-def send_early(port, session, early, later=b''):
-    """`openssl s_client` with a saved session and early data; returns the frames of the server."""
-    folder = os.path.dirname(session)
-    with open(os.path.join(folder, 'early'), 'wb') as stream:
-        stream.write(early)
-    words = ['openssl', 's_client', '-quiet', '-connect', f'127.0.0.1:{port}', '-servername', 'localhost', '-tls1_3', '-alpn', 'h2']
-    words += ['-sess_in', session, '-early_data', stream.name] if os.path.exists(session) else ['-sess_out', session]
-    done = subprocess.run(words, input=later, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=TIMEOUT, check=False)
-    frames, output = [], done.stdout
-    while len(output) >= 9:
-        length = int.from_bytes(output[:3], 'big')
-        frames.append((output[3], int.from_bytes(output[5:9], 'big'), output[9:9 + length]))
-        output = output[9 + length:]
-    return frames
-
-
-def test_unsafe_early_data_is_425(new_directory, loop, site, certificate):
-    """RFC 8470: an unsafe request in early data gets 425, a safe one its response. The invalid PING makes the server close the connection."""
-    port, session = server_kit.free_port(), str(new_directory() / 'session')
-    server = server_kit.Server(new_directory(), [{
-        'listen': f'127.0.0.1:{port} ssl', 'root': site, 'ssl_certificate': certificate[0], 'ssl_certificate_key': certificate[1],
-        'ssl_early_data': 'on', 'location': {'= /early': {'return': '200 "early=$ssl_early_data"'}}}], loop=loop).start([port])
-    encoder = http2.hpack.Encoder()
-    start = http2.PREFACE + http2.frame(http2.SETTINGS)
-    invalid = http2.frame(http2.PING, 0, 1, bytes(8))      # on a stream: the server closes the connection
-
-    def head(stream, method):
-        return http2.frame(http2.HEADERS, http2.END_STREAM | http2.END_HEADERS, stream, encoder.encode(
-            [(':method', method), (':scheme', 'https'), (':authority', 'localhost'), (':path', '/early')]))
-    assert not os.path.exists(session)
-    send_early(port, session, b'', start + invalid)
-    assert os.path.exists(session)
-    frames = send_early(port, session, start + head(1, 'GET') + head(3, 'POST'), head(5, 'GET') + invalid)
-    decoder = http2.hpack.Decoder()
-    found = {stream: dict(decoder.decode(payload))[':status'] for kind, stream, payload in frames if kind == http2.HEADERS}
-    bodies = {stream: payload for kind, stream, payload in frames if kind == http2.DATA and payload}
-    assert (found[1], found[3]) == ('200', '425') and bodies[1] == b'early=1'
-    server.stop()
