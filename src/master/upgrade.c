@@ -215,8 +215,9 @@ void upgrade_hand_over(struct master *master)
 static void log_exit(struct master *master, pid_t pid, int status)
 {
     bool killed = WIFSIGNALED(status);
+    bool orderly = master->ending && status == 0; /* after another upgrade or a signal to it */
 
-    log_write(&master->error_log.log, LOG_ALERT, "upgrade: process %ld %s %d%s", (long)pid,
+    log_write(&master->error_log.log, orderly ? LOG_INFO : LOG_ALERT, "upgrade: process %ld %s %d%s", (long)pid,
               killed ? "was ended by signal" : "exited with status", killed ? WTERMSIG(status) : WEXITSTATUS(status),
               master->ending ? "" : ": this server continues");
 }

@@ -1,6 +1,7 @@
 """Binary upgrade: USR2, WINCH and `-s upgrade`. No connection is refused, no request fails, and a failing binary changes nothing."""
 import hashlib
 import os
+import re
 import shutil
 import signal
 import socket
@@ -258,6 +259,19 @@ def test_quit_to_the_new_master_cancels_the_upgrade(server):
         wait_for(lambda: not alive(new), 'the new master has ended')
     assert load.faults == []
     assert stat.S_ISSOCK(os.stat(server.folder + '/socket').st_mode)
+
+
+def test_two_upgrades_while_a_tunnel_is_open(server):
+    """The first master still waits for the tunnel when the second one ends after the next upgrade: this is not an error."""
+    with socket.create_connection(('127.0.0.1', server.port)) as client:
+        client.sendall(HANDSHAKE.encode())
+        assert client.recv(4096).startswith(b'HTTP/1.1 101')
+        assert server.upgrade()[0] == 0
+        second = server.pid()
+        assert server.upgrade()[0] == 0
+        line = f'upgrade: process {second} exited with status 0\n'
+        wait_for(lambda: line in server.errors(), 'the second master has ended', 30)
+        assert re.search(r'\[(\w+)\][^[\n]*' + line, server.errors()).group(1) == 'info'
 
 
 def test_hup_restarts_workers_after_winch(server):
