@@ -10,7 +10,7 @@ import pytest
 from kit import http1, server as server_kit
 from kit.lifetime import wait_for
 from kit.load import load
-from test_control import LOOPS, controlled  # pylint: disable=unused-import
+from test_control import controlled  # pylint: disable=unused-import
 from test_control_caches import Cached, answer
 
 LIMIT_CONTROL_ENTRIES = 1000    # src/base/limits.h
@@ -35,7 +35,7 @@ class Listed(Cached):
         return int(response.split()[1]), json.loads(response.split('\r\n\r\n', 1)[1])['error']
 
 
-@pytest.fixture(params=LOOPS)
+@pytest.fixture(params=server_kit.LOOPS)
 def cached(request, tmp_path, certificate, site):
     made = Listed(tmp_path, request.param, certificate, site)
     yield made

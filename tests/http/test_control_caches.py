@@ -10,7 +10,7 @@ from kit import http1, server as server_kit
 from kit.lifetime import wait_for
 from kit.load import load
 from kit.upstream import Upstream
-from test_control import Controlled, LOOPS, controlled  # pylint: disable=unused-import
+from test_control import Controlled, controlled  # pylint: disable=unused-import
 
 
 class Every(dict):
@@ -68,7 +68,7 @@ class Cached(Controlled):
             self.upstream.stop()
 
 
-@pytest.fixture(params=LOOPS)
+@pytest.fixture(params=server_kit.LOOPS)
 def cached(request, tmp_path, certificate, site):
     made = Cached(tmp_path, request.param, certificate, site)
     yield made

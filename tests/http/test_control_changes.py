@@ -6,9 +6,9 @@ import socket
 import threading
 
 import pytest
+from kit import server as server_kit
 from kit.lifetime import wait_for
 from kit.load import load
-from test_control import LOOPS
 from test_control_connections import assert_reset, client, name
 from test_control_log_level import becomes_quiet, debugging
 from test_control_ticket_keys import fetch
@@ -83,7 +83,7 @@ class Changed(Zoned):
         wait_for(lambda: self.cache_state() == 'HIT', 'the response in the cache')
 
 
-@pytest.fixture(params=LOOPS)
+@pytest.fixture(params=server_kit.LOOPS)
 def changed(request, tmp_path, certificate, site):
     made = Changed(tmp_path, request.param, certificate, site)
     yield made

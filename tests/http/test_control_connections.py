@@ -12,7 +12,7 @@ import pytest
 from kit import forbidden as forbidden_kit, http1, http2, server as server_kit
 from kit.lifetime import BIG, wait_for
 from kit.load import load
-from test_control import Controlled, LOOPS, controlled  # pylint: disable=unused-import
+from test_control import Controlled, controlled  # pylint: disable=unused-import
 
 TIMEOUT = 20 * server_kit.PATIENCE
 LISTED_MAX = 400                    # LIMIT_CONTROL_CONNECTIONS
@@ -68,7 +68,7 @@ class Listed(Controlled):
         assert self.ctl('connections', 'close', str(number)) == [{'id': number}]
 
 
-@pytest.fixture(params=LOOPS)
+@pytest.fixture(params=server_kit.LOOPS)
 def listed(request, tmp_path, certificate, site, big):
     made = Listed(tmp_path, request.param, certificate, site)
     yield made
@@ -367,7 +367,7 @@ def test_a_client_that_goes(listed):
 
 
 @pytest.mark.parametrize('control, count', [(False, 1), (True, 100000)])
-@pytest.mark.parametrize('loop', LOOPS)
+@pytest.mark.parametrize('loop', server_kit.LOOPS)
 def test_a_worker_that_sends_forbidden_queries_is_killed(forbidden, tmp_path, loop, control, count):
     """A query although there is no control socket, and far too many queries."""
     main = {'control': f'unix:{tmp_path}/control.sock'} if control else {}
@@ -380,7 +380,7 @@ def test_a_worker_that_sends_forbidden_queries_is_killed(forbidden, tmp_path, lo
     assert all(http1.connect(server.plain).get('/one.txt').status == 200 for _ in range(8))
 
 
-@pytest.mark.parametrize('loop', LOOPS)
+@pytest.mark.parametrize('loop', server_kit.LOOPS)
 def test_the_master_drops_too_many_queries(forbidden, tmp_path, loop):
     server = forbidden(loop, location={'/one.txt': {'return': '200 ok'}}, worker_processes=2, control=f'unix:{tmp_path}/control.sock')
     before = set(server.workers())
@@ -390,7 +390,7 @@ def test_the_master_drops_too_many_queries(forbidden, tmp_path, loop):
 
 
 @pytest.mark.parametrize('how', ['malformed', 'endless'])
-@pytest.mark.parametrize('loop', LOOPS)
+@pytest.mark.parametrize('loop', server_kit.LOOPS)
 def test_a_worker_that_sends_malformed_responses(forbidden, tmp_path, loop, how):
     """Malformed rows are ignored, and valid ones bounded; the rows of other workers are listed."""
     server = forbidden(loop, location={'/one.txt': {'return': '200 ok'}}, worker_processes=2, control=f'unix:{tmp_path}/control.sock')

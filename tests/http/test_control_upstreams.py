@@ -10,7 +10,7 @@ from kit import server as server_kit
 from kit.lifetime import wait_for
 from kit.load import load
 from kit.upstream import Upstream, plain
-from test_control import Controlled, LOOPS
+from test_control import Controlled
 
 
 class Balanced(Controlled):
@@ -43,7 +43,7 @@ class Balanced(Controlled):
             one.stop()
 
 
-@pytest.fixture(params=LOOPS)
+@pytest.fixture(params=server_kit.LOOPS)
 def balanced(request, tmp_path, certificate, site):
     made = Balanced(tmp_path, request.param, certificate, site)
     yield made

@@ -11,7 +11,6 @@ from kit.dns import A, SERVFAIL, Dns
 from kit.lifetime import wait_for
 from kit.load import load
 from kit.upstream import Upstream, plain
-from test_control import LOOPS
 from test_control_upstreams import Balanced, shares
 
 
@@ -37,7 +36,7 @@ class Zoned(Balanced):
         return {name for name in self.upstreams if self.address(name) in self.rows()}
 
 
-@pytest.fixture(params=LOOPS)
+@pytest.fixture(params=server_kit.LOOPS)
 def zoned(request, tmp_path, certificate, site):
     made = Zoned(tmp_path, request.param, certificate, site)
     yield made
