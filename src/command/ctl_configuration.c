@@ -114,7 +114,7 @@ static int print_differences(const char *socket, const struct ctl_files *files)
     return error;
 }
 
-static int compare(const char *socket, struct ctl_files *files)
+static int compare_files(const char *socket, struct ctl_files *files)
 {
     struct buffer response = {0};
     struct str rows;
@@ -136,7 +136,7 @@ int ctl_configuration_diff(const char *socket, bool json)
     int status = FAILURE;
 
     arena_init(&arena, NULL, 0);
-    if (compare(socket, &files) == 0 && print_files(&files, json) == 0 &&
+    if (compare_files(socket, &files) == 0 && print_files(&files, json) == 0 &&
         (json || print_differences(socket, &files) == 0))
         status = ctl_files_status(&files);
     if (files.incomplete)

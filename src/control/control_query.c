@@ -8,7 +8,7 @@
 #include <inttypes.h>
 
 /* Decodes percent-encoding in place. -1: malformed. */
-static int decode(char *text, size_t *length)
+static int decode_percent(char *text, size_t *length)
 {
     size_t to = 0;
 
@@ -42,7 +42,7 @@ int control_query_text(struct control_call *call, const char *name, struct str *
     if (!copy)
         return control_fail(call, 500, "out of memory");
     memcpy(copy, value.data, length);
-    if (decode(copy, &length) < 0)
+    if (decode_percent(copy, &length) < 0)
         return control_fail(call, 400, "the parameter \"%s\" has an invalid percent-encoding", name);
     *out = str_of(copy, length);
     return 200;

@@ -40,7 +40,7 @@ enum { FLAG_SAMPLED = 0x01, FLAG_KNOWS_REMOTE = 0x100, FLAG_REMOTE = 0x200 };
 
 enum { VARINT_MAX = 10 };
 
-static void append(struct otlp_message *message, struct str bytes)
+static void append_raw(struct otlp_message *message, struct str bytes)
 {
     if (message->error == 0)
         message->error = buffer_append(&message->out, bytes);
@@ -60,7 +60,7 @@ static void append_varint(struct otlp_message *message, uint64_t value)
 {
     char bytes[VARINT_MAX];
 
-    append(message, str_of(bytes, varint_write(value, bytes)));
+    append_raw(message, str_of(bytes, varint_write(value, bytes)));
 }
 
 static void append_key(struct otlp_message *message, unsigned field, enum wire_type type)
@@ -82,14 +82,14 @@ static void append_fixed(struct otlp_message *message, unsigned field, uint64_t 
     for (size_t i = 0; i < size; i++)
         bytes[i] = (char)(value >> 8 * i);
     append_key(message, field, size == 8 ? WIRE_FIXED64 : WIRE_FIXED32);
-    append(message, str_of(bytes, size));
+    append_raw(message, str_of(bytes, size));
 }
 
 static void append_bytes(struct otlp_message *message, unsigned field, const void *bytes, size_t length)
 {
     append_key(message, field, WIRE_BYTES);
     append_varint(message, length);
-    append(message, str_of(bytes, length));
+    append_raw(message, str_of(bytes, length));
 }
 
 static size_t begin_submessage(struct otlp_message *message, unsigned field)
@@ -130,12 +130,12 @@ static void append_text(struct otlp_message *message, unsigned field, struct str
             valid += length;
             continue;
         }
-        append(message, str_slice(text, 0, valid));
-        append(message, STR("\xEF\xBF\xBD"));
+        append_raw(message, str_slice(text, 0, valid));
+        append_raw(message, STR("\xEF\xBF\xBD"));
         text = str_skip(rest, length > 0 ? length : 1);
         valid = 0;
     }
-    append(message, text);
+    append_raw(message, text);
     end_submessage(message, at);
 }
 

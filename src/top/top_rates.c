@@ -17,14 +17,14 @@ struct pair {
     bool restarted;
 };
 
-static uint64_t difference(const struct pair *pair, uint64_t before, uint64_t now)
+static uint64_t count_since(const struct pair *pair, uint64_t before, uint64_t now)
 {
     return pair->restarted || now < before ? now : now - before;
 }
 
 static double rate_of(const struct pair *pair, uint64_t before, uint64_t now)
 {
-    return (double)difference(pair, before, now) / pair->seconds;
+    return (double)count_since(pair, before, now) / pair->seconds;
 }
 
 static void rates_of(const struct pair *pair, const uint64_t *before, const uint64_t *now, unsigned count, double *out)
@@ -78,7 +78,7 @@ static uint64_t count_between(const struct histogram_pair *both, unsigned i)
 {
     const struct top_bucket *bucket = &both->now->buckets[i];
 
-    return difference(both->pair, count_within(both->before, bucket->bound_us), bucket->count);
+    return count_since(both->pair, count_within(both->before, bucket->bound_us), bucket->count);
 }
 
 /* Interpolates in the bucket that holds the quantile. `total` is not 0. */

@@ -12,7 +12,7 @@
 #define DEFAULT_PATH "/status"
 
 /* The parts are shorter than the URL, which fits. */
-static void copy(char *into, struct str text)
+static void copy_part(char *into, struct str text)
 {
     if (text.length > 0)
         memcpy(into, text.data, text.length);
@@ -35,7 +35,7 @@ static const char *parse_port(struct str text, struct top_url *url)
 
     if (text.length >= sizeof(url->port) || str_to_u64(text, &port) < 0 || port == 0 || port > 65535)
         return "the port is a number from 1 to 65535";
-    copy(url->port, text);
+    copy_part(url->port, text);
     return NULL;
 }
 
@@ -50,9 +50,9 @@ static const char *parse_authority(struct str authority, struct top_url *url)
         return "the address has no closing bracket";
     if (str_empty(host) || str_find(authority, '@') >= 0)
         return "the URL needs a host, without a user";
-    copy(url->host, host);
-    copy(url->authority, authority);
-    copy(url->port, STR(DEFAULT_PORT));
+    copy_part(url->host, host);
+    copy_part(url->authority, authority);
+    copy_part(url->port, STR(DEFAULT_PORT));
     if (str_empty(rest))
         return NULL;
     return rest.data[0] == ':' ? parse_port(str_skip(rest, 1), url) : "a port follows the closing bracket as \":N\"";
@@ -71,7 +71,7 @@ const char *top_url_parse(const char *text, struct top_url *out_url)
         return "the URL begins with http://";
     if (!is_printable(rest))
         return "the URL has a character that is not printable ASCII";
-    copy(url.text, rest);
+    copy_part(url.text, rest);
     rest = str_skip(rest, sizeof(SCHEME) - 1);
     authority = strcspn(rest.data, "/?#");
     fault = parse_authority(str_slice(rest, 0, authority), &url);
@@ -82,7 +82,7 @@ const char *top_url_parse(const char *text, struct top_url *out_url)
         fault = "the URL needs a path before the query";
     if (fault)
         return fault;
-    copy(url.target, str_empty(rest) ? STR(DEFAULT_PATH) : rest);
+    copy_part(url.target, str_empty(rest) ? STR(DEFAULT_PATH) : rest);
     *out_url = url;
     return NULL;
 }
