@@ -25,7 +25,7 @@ unsigned listen_address_port(const struct listen_address *address);
 
 /*
  * Opens a non-blocking, close-on-exec listening socket with SO_REUSEADDR, SO_REUSEPORT (not for unix:) and
- * IPV6_V6ONLY. TCP_NODELAY is set on it and inherited by accepted sockets. A stale UNIX socket file without a
+ * IPV6_V6ONLY. TCP_NODELAY is set on it and inherited by accepted sockets. A stale Unix socket file without a
  * listener is replaced. fd or -errno.
  */
 MUST_CHECK int listener_open(const struct listen_address *address, int backlog);

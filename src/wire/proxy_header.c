@@ -118,7 +118,7 @@ static void parse_ip6(const char *at, struct proxy_header *header)
     memcpy(&header->destination.ip6.sin6_port, at + 34, 2);
 }
 
-/* Address bytes by family: unspecified, IPv4, IPv6, UNIX. */
+/* Address bytes by family: unspecified, IPv4, IPv6, Unix. */
 static const uint8_t address_bytes[] = {0, 12, 36, 216};
 
 static int parse_addresses(struct str rest, uint8_t family, bool local, struct proxy_header *header)

@@ -17,7 +17,7 @@ union proxy_address {
 };
 
 struct proxy_header {
-    union proxy_address source;      /* the client; AF_UNSPEC for LOCAL, UNKNOWN and UNIX sockets */
+    union proxy_address source;      /* the client; AF_UNSPEC for LOCAL, UNKNOWN and Unix sockets */
     union proxy_address destination; /* the address it connected to; same family */
 };
 

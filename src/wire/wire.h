@@ -270,7 +270,7 @@ MUST_CHECK int wire_open_client(struct wire *wire, struct wire_shared *shared, c
  * in UNSENT_MS, the limit is what it acknowledges in that time, up to `bytes` doubled UNSENT_DOUBLINGS times. After a
  * chunk with `ends_turn` there is room again only as far as the socket takes more at once, and not before a send that
  * waits for the socket is complete: at most one record waits, with a part of a record of response heads before it. No
- * effect on UNIX sockets.
+ * effect on Unix sockets.
  */
 void wire_limit_unsent(struct wire *wire, uint32_t bytes);
 

@@ -12,7 +12,7 @@ from kit.upstream import Upstream
 from proxy_site import OK, responds_with
 
 LARGE = bytes(range(256)) * 8192        # 2 MiB
-HUGE = LARGE * 4                        # more than the socket buffers; the upstream socket is UNIX, because TCP buffers can grow very large
+HUGE = LARGE * 4                        # more than the socket buffers; the upstream server has a Unix socket, because TCP buffers can grow very large
 
 
 def closes_without_response(peer):
