@@ -15,17 +15,6 @@ struct gateway_rate_limit {
     uint64_t began_ms;
 };
 
-int gateway_read_rate(struct conf_reader *reader, const struct conf_node *node, void *out)
-{
-    const struct template **into = out;
-    uint64_t bytes;
-    int error = conf_read_template(reader, node, into);
-
-    if (error < 0 || !template_constant(*into))
-        return error;
-    return conf_read_size(reader, node, &bytes);
-}
-
 int gateway_rate_limit_begin(struct gateway_request *p, void (*due)(struct gateway_request *p))
 {
     struct exchange *x = p->x;

@@ -6,7 +6,6 @@
 
 #include "gateway.h"
 
-directive_row gateway_read_rate;
 /* Starts the limit after the head, if configured. `due` is called when reading may continue. 0 or -ENOMEM. */
 MUST_CHECK int gateway_rate_limit_begin(struct gateway_request *p, void (*due)(struct gateway_request *p));
 /* True while reading pauses: `due` follows. */

@@ -32,25 +32,13 @@ extern const struct module module_limit_rate;
 
 #define AT(field) offsetof(struct limit_rate_conf, field)
 
-/* A constant is validated when it is read. */
-static int read_rate(struct conf_reader *reader, const struct conf_node *node, void *out)
-{
-    const struct template **into = out;
-    uint64_t bytes;
-    int error = conf_read_template(reader, node, into);
-
-    if (error < 0 || !template_constant(*into))
-        return error;
-    return conf_read_size(reader, node, &bytes);
-}
-
 static const struct directive directives[] = {
     {.name = "limit_rate",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CUSTOM,
      .offset = AT(rate),
      .row_size = sizeof(const struct template *),
-     .row = read_rate,
+     .row = conf_read_size_template,
      .syntax = "size | variable",
      .example = "limit_rate: 500k",
      .schema = "{\"type\": [\"string\", \"integer\"]}",
@@ -62,7 +50,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_CUSTOM,
      .offset = AT(after),
      .row_size = sizeof(const struct template *),
-     .row = read_rate,
+     .row = conf_read_size_template,
      .syntax = "size | variable",
      .example = "limit_rate_after: 10m",
      .schema = "{\"type\": [\"string\", \"integer\"]}",

@@ -5,7 +5,6 @@
 
 #include "base/limits.h"
 #include "modules/gateway/cache/response_cache.h"
-#include "modules/gateway/rate_limit.h"
 #include "proxy_cache_rows.h"
 #include "upstream/upstream_bind.h"
 #include "upstream/upstream_ssl_rows.h"
@@ -288,7 +287,7 @@ const struct directive proxy_directives[] = {
      .type = DIRECTIVE_CUSTOM,
      .offset = AT(gateway.limit_rate),
      .row_size = sizeof(const struct template *),
-     .row = gateway_read_rate,
+     .row = conf_read_size_template,
      .syntax = "size | variable",
      .example = "proxy_limit_rate: 1m",
      .schema = "{\"type\": [\"string\", \"integer\"]}",

@@ -161,6 +161,17 @@ int conf_read_template(struct conf_reader *reader, const struct conf_node *node,
     return error < 0 ? error : conf_read_template_word(reader, node, node->text, out_template);
 }
 
+int conf_read_size_template(struct conf_reader *reader, const struct conf_node *node, void *out)
+{
+    const struct template **into = out;
+    uint64_t bytes;
+    int error = conf_read_template(reader, node, into);
+
+    if (error < 0 || !template_constant(*into))
+        return error;
+    return conf_read_size(reader, node, &bytes);
+}
+
 int choice_find(const char *const *choices, struct str word)
 {
     bool on;

@@ -172,6 +172,8 @@ MUST_CHECK int conf_read_switch(struct conf_reader *reader, const struct conf_no
 MUST_CHECK int conf_switch_parse(struct str text, bool *out);
 MUST_CHECK int conf_read_template(struct conf_reader *reader, const struct conf_node *node,
                                   const struct template **out_template);
+/* Reads a template of a size: without variables, it must be one. */
+directive_row conf_read_size_template;
 /* Compiles a word of a scalar as a template; errors point at the node. */
 MUST_CHECK int conf_read_template_word(struct conf_reader *reader, const struct conf_node *node, struct str word,
                                        const struct template **out_template);
