@@ -107,6 +107,9 @@ MUST_CHECK int load_acme_challenges(struct load *load);
 const struct acme_certificate *load_acme_find(const struct load *load, const struct virtual_server *server);
 /* Sets session and wire of a server's own scope and of its locations; `ssl` is the server's. */
 void load_settings(const struct virtual_server *server, const struct core_ssl *ssl);
+/* Adds a server, whose scope was read last, to load->servers, which has room, and to the configuration. */
+struct loaded_server *load_add_server(struct load *load, const struct conf_node *node,
+                                      const struct conf_scope_values *values, struct virtual_server *server);
 /* Loads a server of http, with its locations, into load->servers, which has room. Returns 0 or -ENOMEM. */
 MUST_CHECK int load_server(struct load *load, const struct conf_node *node, const struct conf_scope_values *http);
 /*

@@ -62,18 +62,11 @@ int load_names(struct load *load, struct virtual_server *server, const struct co
     return 0;
 }
 
-int load_server(struct load *load, const struct conf_node *node, const struct conf_scope_values *http)
+struct loaded_server *load_add_server(struct load *load, const struct conf_node *node,
+                                      const struct conf_scope_values *values, struct virtual_server *server)
 {
-    static const char *const inner[] = {"location", NULL};
     struct loaded_server *loaded = &load->servers[load->server_count];
-    struct conf_scope_values *values = load_scope(load, SCOPE_SERVER, node, http, inner);
-    struct virtual_server *server = arena_zalloc(load->reader.arena, 1, sizeof(*server));
 
-    if (!values || !server)
-        return -ENOMEM;
-    server->root = make_location(load, values);
-    if (!server->root)
-        return -ENOMEM;
     *loaded = (struct loaded_server){
         .server = server,
         .own = conf_scope_group(values, CORE_SERVER),
@@ -82,10 +75,26 @@ int load_server(struct load *load, const struct conf_node *node, const struct co
         .node = node,
         .valid = load->http_valid && load->valid,
     };
-    server->patterns = loaded->own->patterns;
-    server->pattern_count = loaded->own->pattern_count;
     load->configuration->servers[load->server_count++] = server;
     load->configuration->server_count = load->server_count;
+    return loaded;
+}
+
+int load_server(struct load *load, const struct conf_node *node, const struct conf_scope_values *http)
+{
+    static const char *const inner[] = {"location", NULL};
+    struct conf_scope_values *values = load_scope(load, SCOPE_SERVER, node, http, inner);
+    struct virtual_server *server = arena_zalloc(load->reader.arena, 1, sizeof(*server));
+    struct loaded_server *loaded;
+
+    if (!values || !server)
+        return -ENOMEM;
+    server->root = make_location(load, values);
+    if (!server->root)
+        return -ENOMEM;
+    loaded = load_add_server(load, node, values, server);
+    server->patterns = loaded->own->patterns;
+    server->pattern_count = loaded->own->pattern_count;
     if (load_names(load, server, &loaded->own->names) < 0 || load_server_zone(load, node, loaded) < 0 ||
         load_when_blocks(load, node, NULL, server->root) < 0)
         return -ENOMEM;

@@ -39,10 +39,10 @@ static void check_server(struct load *load, const struct conf_node *node, const 
 
 static int load_one(struct load *load, const struct conf_node *node, const struct conf_scope_values *outer)
 {
-    struct loaded_server *loaded = &load->servers[load->server_count];
     struct conf_scope_values *values = load_scope(load, SCOPE_STREAM_SERVER, node, outer, NULL);
     struct virtual_server *server = arena_zalloc(load->reader.arena, 1, sizeof(*server));
     struct stream_server *stream = arena_zalloc(load->reader.arena, 1, sizeof(*stream));
+    struct loaded_server *loaded;
 
     if (!values || !server || !stream)
         return -ENOMEM;
@@ -50,19 +50,10 @@ static int load_one(struct load *load, const struct conf_node *node, const struc
     stream->tls = conf_scope_group(values, CORE_STREAM_TLS);
     stream->module_conf = values->values + CORE_GROUPS;
     server->stream = stream;
-    *loaded = (struct loaded_server){
-        .server = server,
-        .own = conf_scope_group(values, CORE_SERVER),
-        .ssl = conf_scope_group(values, CORE_SSL),
-        .values = values,
-        .node = node,
-        .valid = load->http_valid && load->valid,
-    };
+    loaded = load_add_server(load, node, values, server);
     stream->wire = wire_of(loaded->ssl);
     if (load_access_logs(load, &stream->conf->access_logs, &stream->conf->log_formats) < 0)
         return -ENOMEM;
-    load->configuration->servers[load->server_count++] = server;
-    load->configuration->server_count = load->server_count;
     check_server(load, node, loaded);
     if (load_names(load, server, &loaded->own->names) < 0)
         return -ENOMEM;
