@@ -36,6 +36,8 @@ struct body *body_empty(void)
 struct bytes_body {
     struct body body;
     struct str rest;
+    void (*released)(void *resource);
+    void *resource;
 };
 
 static int bytes_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
@@ -50,53 +52,29 @@ static int bytes_next(struct body *body, unsigned accept, size_t room, struct ch
     return 1;
 }
 
-struct body *body_bytes(struct arena *arena, struct str bytes)
+static void bytes_close(struct body *body)
 {
-    static const struct body_ops ops = {.next = bytes_next, .close = empty_close};
-    struct bytes_body *made = arena_alloc(arena, sizeof(*made));
+    struct bytes_body *bytes = container_of(body, struct bytes_body, body);
 
-    if (!made)
-        return NULL;
-    *made = (struct bytes_body){.body = {.ops = &ops, .length = bytes.length}, .rest = bytes};
-    return &made->body;
-}
-
-struct referenced_body {
-    struct body body;
-    struct str rest;
-    void (*released)(void *resource);
-    void *resource;
-};
-
-static int referenced_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
-{
-    struct referenced_body *referenced = container_of(body, struct referenced_body, body);
-
-    if (referenced->rest.length == 0)
-        return 0;
-    *out = (struct chunk){.kind = CHUNK_BYTES, .bytes = str_slice(referenced->rest, 0, room)};
-    referenced->rest = str_skip(referenced->rest, room);
-    body->length = referenced->rest.length;
-    return 1;
-}
-
-static void referenced_close(struct body *body)
-{
-    struct referenced_body *referenced = container_of(body, struct referenced_body, body);
-
-    referenced->released(referenced->resource);
+    if (bytes->released)
+        bytes->released(bytes->resource);
 }
 
 struct body *body_referenced(struct arena *arena, struct str bytes, void (*released)(void *resource), void *resource)
 {
-    static const struct body_ops ops = {.next = referenced_next, .close = referenced_close};
-    struct referenced_body *made = arena_alloc(arena, sizeof(*made));
+    static const struct body_ops ops = {.next = bytes_next, .close = bytes_close};
+    struct bytes_body *made = arena_alloc(arena, sizeof(*made));
 
     if (!made)
         return NULL;
-    *made = (struct referenced_body){
+    *made = (struct bytes_body){
         .body = {.ops = &ops, .length = bytes.length}, .rest = bytes, .released = released, .resource = resource};
     return &made->body;
+}
+
+struct body *body_bytes(struct arena *arena, struct str bytes)
+{
+    return body_referenced(arena, bytes, NULL, NULL);
 }
 
 struct concat_body {
