@@ -58,7 +58,8 @@ def measure(options):
     print(f'measuring in an emulated machine with Linux {options.vm}, which is slow; its output is in {out}/output', flush=True)
     error = ''
     try:
-        error = machine.boot(os.path.join(programs, 'bin'), image, out, f'timeout -k 30 {options.vm_minutes * 60} {shlex.join(command)}')
+        error = machine.boot(os.path.join(programs, 'bin'), image, out, f'timeout -k 30 {options.vm_minutes * 60} {shlex.join(command)}',
+                             counting=True)
     except machine.subprocess.TimeoutExpired:
         print(f'not finished within {options.vm_minutes} minutes: the report has the measurements until then', file=sys.stderr)
     path = os.path.join(out, 'results.json')

@@ -19,8 +19,8 @@ LEGEND = ('Each figure is the median of the rounds; `±` is half the distance be
            'found no response. '
            'At a fixed rate, the latency of a request counts from its due time, so that it includes stalls of the server.')
 EMULATED = ('**These figures come from an emulated processor.** A Debian kernel with TLS ran in qemu without hardware virtualization. The '
-            'figures are times of emulated instructions. Only the ratio of two methods of sending is meaningful, and the relative cost of AES '
-            'instructions differs from hardware.')
+            'clock of its one processor advances by 1 ns per instruction: a time is a number of instructions, which does not depend on the load of the '
+            'host. Only ratios are meaningful, and the relative cost of AES instructions differs from hardware.')
 
 
 QUIET = 0.1                         # CPUs that other processes may use without a warning

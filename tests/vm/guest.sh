@@ -58,7 +58,7 @@ part limits test_system_limits.py
 echo "$modprobe" >/proc/sys/kernel/modprobe
 shopt -s extglob
 parallel peers test_{page_cache,hostile,keys,slow}.py
-parallel proof test_!(without_*|system_limits|connection_close|figure|page_cache|hostile|keys|slow).py
+parallel proof test_!(without_*|system_limits|connection_close|page_cache|hostile|keys|slow).py
 parallel connections test_connection_close.py
 export SLUICE_TRANSPORTS=ktls
 parallel sample @sample.txt
@@ -67,7 +67,6 @@ for file in ../http/test_!(connection_close).py; do
     parallel "http_${name%.py}" "$file"
 done
 wait
-part figure test_figure.py
 # virtme-ng-init logs a warning about the missing systemd to the kernel log.
 dmesg | grep -v virtme-ng-init | grep -E 'BUG|Oops|WARNING|general protection' || echo 0 >"$out/status"
 sync

@@ -88,13 +88,13 @@ def run_and_kill(line, environment, seconds):
         program.wait()
 
 
-def boot(programs, image, out, command):
+def boot(programs, image, out, command, counting=False):
     """Runs the command in the guest and writes its output to out/output. Returns the output of the emulator and the console; may raise
-    TimeoutExpired."""
+    TimeoutExpired. `counting`: the guest has one processor, whose clock advances by 1 ns per instruction: equal work takes equal time."""
     environment = {**os.environ, 'PATH': f'{programs}:/usr/sbin:/sbin:{os.environ["PATH"]}'}
-    line = [os.path.join(programs, 'vng'), '--verbose', '--disable-kvm', '--force-9p', '--run', image, '--cpus', '2', '-m', '3G',
+    line = [os.path.join(programs, 'vng'), '--verbose', '--disable-kvm', '--force-9p', '--run', image, '--cpus', '1' if counting else '2', '-m', '3G',
             '--append', 'no_timer_check',       # otherwise the kernel panics on a busy machine, where its check of the emulated timer fails
-            f'--qemu-opts=-cpu max {FILES}', '--rwdir', out, '--', f'{command} > {shlex.quote(out)}/output 2>&1']
+            f'--qemu-opts=-cpu max {FILES}{" -icount shift=0" if counting else ""}', '--rwdir', out, '--', f'{command} > {shlex.quote(out)}/output 2>&1']
     return run_and_kill(line, environment, BOOT_AND_RUN_SECONDS)
 
 
