@@ -212,23 +212,24 @@
 #define LIMIT_COPIED_SPAN           (24 * 1024)
 /* A file that is sent in shorter spans is mapped if at least this much of it follows. */
 #define LIMIT_MAPPED_RUN            (64 * 1024)
-/* Bytes mapped first; each further view of a transfer is four times as long. */
+/* Bytes mapped first; each further view of a transfer is eight times as long. */
 #define LIMIT_FILE_VIEW_FIRST       (256 * 1024)
 /* Longest view: address space, no memory. */
-#define LIMIT_FILE_VIEW             (4 * 1024 * 1024)
+#define LIMIT_FILE_VIEW             (16 * 1024 * 1024)
 /* Views of a worker: the kernel allows 65530 mappings per process. */
 #define LIMIT_FILE_VIEWS            8192
 /* Age at which the page cache is probed again, since pages may have been evicted. */
 #define LIMIT_FILE_VIEW_CHECK_MS    1000
 /* Mapped bytes queued on a connection; doubles while the socket takes them at once. */
 #define LIMIT_GATHER_FIRST          (128 * 1024)
-#define LIMIT_GATHER                (1024 * 1024)   /* upper bound of that */
+#define LIMIT_GATHER                (2 * 1024 * 1024)   /* upper bound of that */
 /* Bytes in the socket of an HTTP/2 connection that are not sent: no stream can overtake them. */
 #define LIMIT_HTTP2_UNSENT          (128 * 1024)
 /* The limit of a faster client: the bytes that it acknowledges in this time. */
 #define UNSENT_MS                   50
-#define UNSENT_DOUBLINGS            3               /* LIMIT_HTTP2_UNSENT is doubled at most this often: 1 MiB */
-#define UNSENT_PERIOD_MS            20              /* interval in which the rate of a client is measured */
+#define UNSENT_DOUBLINGS            4               /* LIMIT_HTTP2_UNSENT is doubled at most this often: 2 MiB */
+/* Interval in which the rate of a client is measured; doubled as often as the limit. */
+#define UNSENT_PERIOD_MS            20
 /* Bytes discarded during lingering close, so that an RST does not destroy the response. */
 #define LIMIT_LINGERING_BYTES       (8 * 1024 * 1024)
 #define LIMIT_SLOW_WINDOW_MS        30000           /* period over which client_min_rate is measured */

@@ -18,7 +18,7 @@
 #include <poll.h>
 #include <sys/sendfile.h>
 
-#define PARTS_AT_ONCE 128 /* 64 frames, each with a head and a part of a file */
+#define PARTS_AT_ONCE 256 /* 128 frames, each with a head and a part of a file */
 #define SMALL_SEND    LIMIT_RECORD_PLAINTEXT
 
 static bool finish_op(struct loop *loop, struct op *op, int result)

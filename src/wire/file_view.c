@@ -70,7 +70,7 @@ static bool is_fresh(const struct wire_shared *shared, struct file_view *view, i
 
 static size_t next_length(const struct file_view *before, size_t length, uint64_t run)
 {
-    uint64_t max = before ? 4 * (uint64_t)before->length : LIMIT_FILE_VIEW_FIRST;
+    uint64_t max = before ? 8 * (uint64_t)before->length : LIMIT_FILE_VIEW_FIRST;
 
     if (max > LIMIT_FILE_VIEW)
         max = LIMIT_FILE_VIEW;

@@ -11,7 +11,7 @@
 
 #include <sys/uio.h>
 
-enum { GATHER_PARTS = 64 };
+enum { GATHER_PARTS = 128 };
 
 struct gather {
     unsigned count;                 /* of `parts` */

@@ -54,7 +54,7 @@ void wire_adapt_unsent(struct wire *wire)
     uint32_t min = wire->unsent_max >> wire->unsent_doublings;
     uint8_t doublings;
 
-    if (elapsed < UNSENT_PERIOD_MS)
+    if (elapsed < UNSENT_PERIOD_MS << wire->unsent_doublings)
         return;
     wire->confirmed_ms = now;
     doublings = doublings_for(min, (uint64_t)newly_confirmed(wire) * UNSENT_MS / elapsed);

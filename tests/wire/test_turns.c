@@ -259,13 +259,14 @@ static const struct rate {
     uint8_t before, after;          /* unsent_doublings */
 } rates[] = {
     {"too early to measure", 100 * UNSENT, UNSENT_PERIOD_MS - 1, 0, 0},
+    {"too early for a raised limit", 100 * UNSENT, 4 * UNSENT_PERIOD_MS - 1, 2, 2},
     {"nothing was acknowledged", 0, UNSENT_PERIOD_MS, 0, 0},
     {"slow", 2 * UNSENT - 1, UNSENT_MS, 0, 0},
     {"twice the limit", 2 * UNSENT, UNSENT_MS, 0, 1},
     {"four times, rounded down", 7 * UNSENT, UNSENT_MS, 0, 2},
     {"the same rate in a longer time", 70 * UNSENT, 10 * UNSENT_MS, 0, 2},
     {"capped", 1000 * UNSENT, UNSENT_MS, 0, UNSENT_DOUBLINGS},
-    {"slower than before", 3 * UNSENT, UNSENT_MS, 3, 1},
+    {"slower than before", 12 * UNSENT, 4 * UNSENT_MS, 3, 1},
     {"fewer than before", UINT32_MAX, UNSENT_MS, 1, 0},
     {"after a pause", 8 * UNSENT, 1000 * UNSENT_MS, 3, 0},
 };
