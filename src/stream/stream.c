@@ -8,10 +8,8 @@
  */
 #include "base/saturate.h"
 #include "log/access_log.h"
-#include "server/connection_query.h"
 #include "server/route.h"
 #include "stream/stream_steps.h"
-#include "tls/client_hello.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -113,48 +111,25 @@ static void choose_server(struct stream *stream, const struct virtual_server *vi
     serve_stream(stream);
 }
 
-/* Copies the values of the ClientHello that variables need. */
-static void set_preread_variables(struct stream *stream, const struct client_hello *hello)
-{
-    static const char *const versions[] = {"TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"};
-    struct arena *arena = &stream->arena;
-
-    stream->preread.name = arena_copy(arena, str_of(hello->name, hello->name_length));
-    stream->preread.alpn = arena_copy(arena, str_of(hello->alpn, hello->alpn_length));
-    if (hello->version)
-        stream->preread.protocol = str_from(versions[hello->version - 0x0301]);
-}
-
 /* Without a valid TLS ClientHello the default server is selected. */
 static size_t preread_bytes(struct stream *stream, struct str bytes)
 {
-    size_t room = size_sub_sat((size_t)stream->conf->preread_size, stream->preread.input.length);
-    struct str taken = str_slice(bytes, 0, room);
     struct client_hello hello = {.name_length = 0};
-    int error;
+    size_t taken = 0;
+    int result;
 
     if (str_empty(bytes)) { /* the client closed */
         stream_end(stream, WIRE_CLOSE_ORDERLY);
         return 0;
     }
-    if (buffer_append(&stream->preread.input, taken) < 0) {
-        stream_reject(stream, 500);
-        return bytes.length;
-    }
-    error = client_hello_is_whole(&stream->preread.scan, buffer_str(&stream->preread.input))
-                ? client_hello_read(buffer_str(&stream->preread.input), &hello)
-                : -EAGAIN;
-    if (error == 0)
-        set_preread_variables(stream, &hello);
-    if (error != -EAGAIN) {
+    result = stream_preread(stream, bytes, &taken, &hello);
+    if (result == 0)
         choose_server(stream, route_by_name(stream->endpoint, str_of(hello.name, hello.name_length)));
-    } else if (taken.length == room) {
-        stream_log_line(stream, LOG_INFO, "the preread buffer is full without a complete ClientHello", 0);
-        stream_reject(stream, 400);
-    } else {
+    else if (result == -EAGAIN)
         wire_receive(&stream->client);
-    }
-    return taken.length;
+    else
+        stream_reject(stream, result);
+    return taken;
 }
 
 static void proxy_header_received(struct wire *wire, const struct proxy_header *header)
@@ -295,46 +270,14 @@ static void client_closed(struct wire *wire, enum wire_close_reason how)
 static const struct wire_events client_events = {EVENTS};
 static const struct wire_events proxy_header_events = {EVENTS, .proxy_header = proxy_header_received};
 
-/*
- * Until a virtual server is selected, the deadline is the default server's preread_timeout after the start; then it is
- * proxy_timeout after the last activity.
- */
-static uint64_t deadline_ms(const struct stream *stream)
-{
-    if (wire_lingering(&stream->client))
-        return stream->moved_ms + stream->client.settings->lingering_ms;
-    if (stream->prereading)
-        return stream->began_ms + stream->conf->preread_timeout_ms;
-    return stream->moved_ms + stream->conf->timeout_ms;
-}
-
-/* Once wire_close was called, the timer also polls for the start of lingering, which no event reports. */
-static uint64_t next_check_time(const struct stream *stream, uint64_t due_ms)
-{
-    uint64_t check_ms = stream_now_ms(stream) + stream->client.settings->lingering_ms;
-
-    return stream->ending && check_ms < due_ms ? check_ms : due_ms;
-}
-
 static void stream_timer_done(struct op *op, int result)
 {
     struct stream *stream = container_of(op, struct stream, timer);
-    uint64_t due_ms = deadline_ms(stream);
 
-    if (stream->closed) {
+    if (stream->closed)
         stream_free_when_closed(stream);
-        return;
-    }
-    if (due_ms > stream_now_ms(stream)) {
-        loop_timer(&stream->worker->loop, op, next_check_time(stream, due_ms));
-        return;
-    }
-    if (!stream->ending)
-        stream_log_line(stream, LOG_INFO,
-                        stream->prereading ? "preread_timeout expired"
-                                           : "proxy_timeout expired",
-                        -ETIMEDOUT);
-    stream_end(stream, WIRE_CLOSE_TIMEOUT);
+    else
+        stream_check_timeout(stream);
 }
 
 static struct stream *stream_create(struct worker *worker, const struct endpoint *endpoint,
@@ -391,36 +334,6 @@ static void stream_accept(void *owner, struct listener *listener, int fd, const 
     free(stream);
     connection_unreserve(worker, address);
     connection_log_memory(worker);
-}
-
-static void stream_abort_all(struct worker *worker)
-{
-    for (struct list *link = worker->streams.next; link != &worker->streams; link = link->next)
-        wire_close(&container_of(link, struct stream, link)->client, WIRE_CLOSE_ABORT);
-}
-
-static struct wire *stream_find_wire(struct list *link, uint64_t *out_number)
-{
-    struct stream *stream = container_of(link, struct stream, link);
-
-    if (stream->closed || stream->client.state == WIRE_CLOSING)
-        return NULL;
-    *out_number = stream->number;
-    return &stream->client;
-}
-
-static void stream_describe(const struct list *link, struct connection_row *out)
-{
-    const struct stream *stream = container_of(link, struct stream, link);
-    bool handshakes = stream->client.state == WIRE_HANDSHAKE;
-
-    *out = (struct connection_row){.number = stream->number,
-                                   .seconds = (stream_now_ms(stream) - stream->began_ms) / 1000,
-                                   .state = handshakes           ? CONNECTION_HANDSHAKE
-                                            : stream->prereading ? CONNECTION_READING
-                                                                 : CONNECTION_WRITING,
-                                   .protocol = "stream"};
-    connection_row_common(out, stream->endpoint, stream->virtual, &stream->address, &stream->client);
 }
 
 const struct stream_listening stream_listening = {stream_accept, stream_abort_all, stream_debug_update,

@@ -99,6 +99,26 @@ void stream_debug_closed(const struct stream *stream);
             stream_debug_write(stream, __VA_ARGS__);                                                         \
     } while (0)
 
+/* stream_list.c: functions of struct stream_listening. */
+
+void stream_abort_all(struct worker *worker);
+struct wire *stream_find_wire(struct list *link, uint64_t *out_number);
+struct connection_row;
+void stream_describe(const struct list *link, struct connection_row *out);
+
+/* stream_preread.c */
+
+/*
+ * Reads more bytes of a ClientHello. Returns 0: a server can be selected by *out_hello, which is not written if the
+ * client sends another protocol; -EAGAIN: more bytes are needed; or a status. *out_taken bytes are consumed.
+ */
+int stream_preread(struct stream *stream, struct str bytes, size_t *out_taken, struct client_hello *out_hello);
+
+/* stream_timeout.c */
+
+/* Ends the connection if its deadline has passed; otherwise sets the timer to the next check. */
+void stream_check_timeout(struct stream *stream);
+
 /* stream_end.c */
 
 /* Writes a line to the error log, unless worker_may_log_error denies it; `error` 0: none. */
