@@ -7,8 +7,8 @@
 #include "base/limits.h"
 #include "base/saturate.h"
 #include "http/h2/output.h"
+#include "http/h2/deadline.h"
 #include "http/h2/interim.h"
-#include "http/h2/timeout.h"
 
 #include <errno.h>
 
@@ -43,7 +43,7 @@ static void set_awaited(struct h2_stream *stream, bool awaited)
         stream->session->awaiting += timed ? 1 : -1;
     stream->timed = timed;
     stream->wake_pending = awaited;
-    h2_timeout_body(stream, timed);
+    h2_deadline_body(stream, timed);
 }
 
 static void wake_puller(struct h2_stream *stream)

@@ -6,13 +6,13 @@
 
 #include "base/limits.h"
 #include "http/h2/body.h"
+#include "http/h2/deadline.h"
 #include "http/h2/field_write.h"
 #include "http/h2/frame_log.h"
 #include "http/h2/output.h"
 #include "http/h2/shutdown.h"
 #include "http/h2/stream.h"
 #include "http/h2/stream_end.h"
-#include "http/h2/timeout.h"
 #include "http/sendable.h"
 
 #include <errno.h>
@@ -164,7 +164,7 @@ static void wait_for_window(struct h2_stream *stream)
 {
     h2_stream_unready(stream);
     list_push(&stream->session->blocked, &stream->blocked);
-    h2_timeout_send(stream, true);
+    h2_deadline_send(stream, true);
 }
 
 /*

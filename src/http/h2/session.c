@@ -8,6 +8,7 @@
 #include "base/saturate.h"
 #include "http/h2/body.h"
 #include "http/h2/control_frames.h"
+#include "http/h2/deadline.h"
 #include "http/h2/frame_log.h"
 #include "http/h2/headers_frame.h"
 #include "http/h2/output.h"
@@ -204,7 +205,7 @@ static size_t session_consume(struct session *session, struct str bytes)
             taken += h2_payload_received(h2, rest);
         else
             taken += consume_frame(h2, rest);
-        h2_timeout_head(h2, is_head_incomplete(h2));
+        h2_deadline_head(h2, is_head_incomplete(h2));
     }
     return bytes.length;
 }

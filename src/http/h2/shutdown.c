@@ -3,8 +3,8 @@
  */
 #include "http/h2/shutdown.h"
 
+#include "http/h2/deadline.h"
 #include "http/h2/output.h"
-#include "http/h2/timeout.h"
 
 static void send_goaway(struct h2_session *h2, uint32_t last_stream)
 {
@@ -29,7 +29,7 @@ void h2_shutdown_start(struct h2_session *h2)
     h2->shutdown = H2_ANNOUNCED;
     send_goaway(h2, H2_STREAM_MAX);
     h2_ping_send(h2, H2_PING_SHUTDOWN);
-    h2_timeout_shutdown(h2);
+    h2_deadline_shutdown(h2);
 }
 
 void h2_shutdown_acknowledged(struct h2_session *h2)

@@ -3,8 +3,8 @@
  */
 #include "http/h2/stream.h"
 
+#include "http/h2/deadline.h"
 #include "http/h2/output.h"
-#include "http/h2/timeout.h"
 
 static struct h2_stream **bucket_of(struct h2_session *h2, uint32_t id)
 {
@@ -75,7 +75,7 @@ void h2_stream_ready(struct h2_stream *stream)
     struct h2_session *h2 = stream->session;
 
     if (!list_empty(&stream->blocked))
-        h2_timeout_send(stream, false);
+        h2_deadline_send(stream, false);
     list_remove(&stream->blocked);
     h2_schedule_add(&h2->schedule, &stream->schedule_entry);
     h2_session_wake(h2);
