@@ -1,16 +1,13 @@
 /*
- * The module of the control socket: finds the resource of a request, calls its verb, and responds with its report or
- * with an error as JSON.
+ * The module of the control socket: finds the resource of a request, reads its body, and calls the verb of the
+ * resource.
  */
 #include "control/control.h"
 
 #include "base/limits.h"
 #include "http/pairs.h"
-#include "server/module.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 static control_verb list_resources;
@@ -50,16 +47,6 @@ static const struct control_resource resources[] = {
 };
 
 #define RESOURCES (sizeof(resources) / sizeof(resources[0]))
-
-int control_fail(struct control_call *call, int status, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(call->error, sizeof(call->error), format, args);
-    va_end(args);
-    return status;
-}
 
 static struct str method_name(enum method method)
 {
@@ -109,47 +96,6 @@ static int list_resources(struct control_call *call)
     return 200;
 }
 
-static struct str content_type(const struct control_call *call)
-{
-    if (call->raw.data)
-        return STR("text/plain; charset=utf-8");
-    return call->report.table ? STR("text/tab-separated-values; charset=utf-8") : STR("application/json");
-}
-
-/* Responds with `text`, which is copied, or with call->raw. Returns 0 or -ENOMEM. */
-static int respond_call(struct control_call *call, int status, struct str text)
-{
-    struct exchange *x = call->x;
-    struct headers *fields = &x->response.headers;
-    struct str body = call->raw.data ? call->raw : arena_copy(&x->arena, text);
-    int error = body.data ? headers_add(fields, &x->arena, STR("Content-Type"), content_type(call)) : -1;
-
-    if (error == 0)
-        error = headers_add(fields, &x->arena, STR("Cache-Control"), STR("no-store"));
-    if (error == 0)
-        x->response.body = body_bytes(&x->arena, body);
-    x->response.status = status;
-    return error == 0 && x->response.body ? 0 : -1;
-}
-
-static int respond_error(struct control_call *call, int status)
-{
-    static const char *const columns[] = {"error", NULL};
-    struct report *report = &call->report;
-
-    report->out.length = 0;
-    report->error = 0;
-    report->rows = report->column = 0;
-    report->columns = columns;
-    /* {"error": "..."}, or the message alone. */
-    if (!report->table)
-        report->error = buffer_append(&report->out, STR("{"));
-    report_text(report, str_from(call->error));
-    if (!report->table && report->error == 0)
-        report->error = buffer_append(&report->out, STR("\n"));
-    return report->error < 0 ? report->error : respond_call(call, status, buffer_str(&report->out));
-}
-
 /* The methods of a path: "GET, HEAD, PATCH" for Allow, or "GET and PATCH". */
 static struct str methods_of(struct arena *arena, struct str path, bool allow)
 {
@@ -197,18 +143,6 @@ static int find_resource(struct control_call *call)
                                 STR_ARG(str_slice(request->path, 0, 128)));
 }
 
-/* Responds to a call whose verb, or one of the steps before it, returned `status`. */
-static enum outcome finish_call(struct control_call *call, int status)
-{
-    int error;
-
-    if (status == 200 && call->report.error < 0)
-        status = control_fail(call, 500, "out of memory, or more than %u bytes", LIMIT_CONTROL_RESPONSE);
-    error = status == 200 ? respond_call(call, status, buffer_str(&call->report.out)) : respond_error(call, status);
-    buffer_finish(&call->report.out);
-    return error < 0 ? exchange_error_response(call->x, 500) : OUTCOME_RESPONDED;
-}
-
 static int refuse_body(struct control_call *call, int status)
 {
     return status == 413 ? control_fail(call, 413, "the body has more than %u bytes", LIMIT_CONTROL_REQUEST)
@@ -242,13 +176,7 @@ static enum outcome continue_call(struct control_call *call)
         status = control_fields_read(call, str_of(call->body, call->body_length));
     if (status == 200)
         status = call->resource->verb(call);
-    return status == CONTROL_PENDING ? OUTCOME_PENDING : finish_call(call, status);
-}
-
-void control_finish(struct control_call *call, int status)
-{
-    call->cancelled = NULL;
-    exchange_resume(call->x, finish_call(call, status));
+    return status == CONTROL_PENDING ? OUTCOME_PENDING : control_respond(call, status);
 }
 
 static void wake_done(struct op *op, int result)
@@ -305,7 +233,7 @@ static enum outcome control_handler(struct exchange *x, const void *conf, void *
     status = find_resource(call);
     if (status == 200 && call->resource->fields)
         status = begin_body(call);
-    return status == 200 ? continue_call(call) : finish_call(call, status);
+    return status == 200 ? continue_call(call) : control_respond(call, status);
 }
 
 /* The client disconnected before its body was complete, or while a verb is pending. */

@@ -7,6 +7,7 @@
 
 #include "control/report.h"
 #include "http/exchange.h"
+#include "server/module.h"
 #include "server/worker_request.h"
 
 enum { CONTROL_FIELDS_MAX = 10 };
@@ -67,8 +68,10 @@ struct control_resource {
     const char *help;                   /* for GET /v1 */
 };
 
-/* Formats the message of an error. Returns `status`. */
+/* control_response.c: formats the message of an error. Returns `status`. */
 int control_fail(struct control_call *call, int status, const char *format, ...) PRINTF_LIKE(3, 4);
+/* Responds to a call whose verb, or one of the steps before it, returned `status`. */
+enum outcome control_respond(struct control_call *call, int status);
 /* Responds to a pending request with `status`, as a verb returns it. Never called inside the verb. */
 void control_finish(struct control_call *call, int status);
 

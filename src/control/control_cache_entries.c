@@ -7,7 +7,6 @@
 #include "cache/cache_list.h"
 #include "cache/cache_purge.h"
 #include "http/freshness.h"
-#include "server/module.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,6 @@
 
 #include "base/limits.h"
 #include "cache/cache_purge.h"
-#include "server/module.h"
 
 #include <errno.h>
 #include <inttypes.h>
