@@ -33,6 +33,13 @@ static int make_hook(struct renewal *renewal)
     return error;
 }
 
+/* Without a failed write, also one with an earlier time: the clock of another machine may be behind. */
+static bool is_current(const struct certificate_state *state, const struct acme_attempt *stored)
+{
+    return !state->unwritten || stored->tried_s > state->attempt.tried_s ||
+           stored->queried_s > state->attempt.queried_s;
+}
+
 /*
  * Reads certificate and attempt, which another machine may have changed. Returns the time of the next run of the
  * client.
@@ -50,8 +57,7 @@ static int64_t read_next_s(struct renewal *renewal, size_t index, struct acme_va
         log_write(renewal->settings->log, LOG_ERROR, "acme: \"" STR_FMT "\" is not a certificate with its key (%d: %s)",
                   STR_ARG(certificate->file), -error, strerror(-error));
     state->file_invalid = error < 0 && error != -ENOENT;
-    if (acme_attempt_read(certificate->attempt_file.data, &stored) == 0 && stored.tried_s >= state->attempt.tried_s &&
-        stored.queried_s >= state->attempt.queried_s)
+    if (acme_attempt_read(certificate->attempt_file.data, &stored) == 0 && is_current(state, &stored))
         state->attempt = stored;
     valid = error == 0 ? out_validity : NULL;
     state->due_s = acme_due_s(valid, &state->attempt, renewal_now_s(), state->random);
@@ -141,10 +147,14 @@ static void run_loop(struct renewal *renewal)
     }
 }
 
-/* A reload or a restart makes the next attempt earlier, because the cause of the failure may have been removed. */
+/*
+ * A reload or a restart makes the next attempt earlier, because the cause of the failure may have been removed. Without
+ * the lock only in this process: another one is about to write the result of its attempt.
+ */
 static void read_attempts(struct renewal *renewal)
 {
     const struct acme *acme = renewal->settings->acme;
+    int lock = acme_folder_lock(acme);
 
     for (size_t i = 0; i < acme->count; i++) {
         struct acme_attempt *attempt = &renewal->states[i].attempt;
@@ -156,8 +166,12 @@ static void read_attempts(struct renewal *renewal)
             continue;
         soon_s = attempt->tried_s + LIMIT_ACME_RELOAD_S;
         attempt->next_s = attempt->next_s < soon_s ? attempt->next_s : soon_s;
-        renewal_store_attempt(renewal, i);
+        renewal->states[i].unwritten = true;
+        if (lock >= 0)
+            renewal_store_attempt(renewal, i);
     }
+    if (lock >= 0)
+        close(lock);
 }
 
 /* Runs each client once, not for each certificate. */

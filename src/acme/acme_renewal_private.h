@@ -12,6 +12,7 @@
 /* The state of one certificate in this process. */
 struct certificate_state {
     struct acme_attempt attempt;    /* kept in memory, too: the disk may be full */
+    bool unwritten;                 /* the file of the attempt is older */
     uint32_t random;
     bool file_invalid;              /* the file is not usable; logged */
     bool supports_window;           /* its client queries the window of the authority */

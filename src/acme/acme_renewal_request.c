@@ -23,6 +23,7 @@ void renewal_store_attempt(struct renewal *renewal, size_t index)
     const struct acme_certificate *certificate = &renewal->settings->acme->items[index];
     int error = acme_attempt_write(certificate->attempt_file.data, &renewal->states[index].attempt);
 
+    renewal->states[index].unwritten = error < 0;
     if (error < 0)
         log_write(renewal->settings->log, LOG_ERROR, "acme: \"" STR_FMT "\" cannot be written (%d: %s)",
                   STR_ARG(certificate->attempt_file), -error, strerror(-error));

@@ -33,9 +33,15 @@ uint64_t acme_retry_s(uint64_t retry_ms, uint64_t failures, uint32_t random)
     return (delay_ms + 999) / 1000;
 }
 
+/* False: the clock was set back since. */
+static bool is_past(int64_t recorded_s, int64_t now_s)
+{
+    return recorded_s <= now_s + LIMIT_ACME_SKEW_S;
+}
+
 bool acme_window_decides(const struct acme_attempt *attempt, int64_t now_s)
 {
-    return attempt->window == ACME_WINDOW_AHEAD && attempt->queried_s <= now_s &&
+    return attempt->window == ACME_WINDOW_AHEAD && is_past(attempt->queried_s, now_s) &&
            now_s - attempt->queried_s <= LIMIT_ACME_ANSWER_S;
 }
 
@@ -50,7 +56,7 @@ static int64_t last_tenth_s(const struct acme_validity *validity, uint32_t rando
 /* The time at which the delay after a failure ends; 0: there is none, or the clock was set. */
 static int64_t delayed_s(const struct acme_attempt *attempt, int64_t now_s)
 {
-    bool known = attempt->tried_s <= now_s && attempt->next_s <= now_s + 2 * LIMIT_ACME_RETRY_MS / 1000;
+    bool known = is_past(attempt->tried_s, now_s) && attempt->next_s <= now_s + 2 * LIMIT_ACME_RETRY_MS / 1000;
 
     return attempt->failures > 0 && known ? attempt->next_s : 0;
 }
@@ -62,7 +68,7 @@ static int64_t delayed_s(const struct acme_attempt *attempt, int64_t now_s)
 static int64_t rested_s(const struct acme_validity *validity, const struct acme_attempt *attempt, int64_t now_s)
 {
     int64_t lifetime = validity->not_after_s - validity->not_before_s;
-    bool succeeded = attempt->failures == 0 && attempt->tried_s > 0 && attempt->tried_s <= now_s;
+    bool succeeded = attempt->failures == 0 && attempt->tried_s > 0 && is_past(attempt->tried_s, now_s);
 
     return succeeded && lifetime > 0 ? attempt->tried_s + lifetime / 20 : 0;
 }
@@ -92,7 +98,7 @@ int64_t acme_window_query_s(const struct acme_validity *validity, const struct a
         return INT64_MAX;
     if (delay_s > 0)
         return delay_s;
-    return attempt->queried_s == 0 || attempt->queried_s > now_s
+    return attempt->queried_s == 0 || !is_past(attempt->queried_s, now_s)
                ? now_s
                : attempt->queried_s + LIMIT_ACME_QUERY_S + random_share(LIMIT_ACME_QUERY_S / 4, random);
 }

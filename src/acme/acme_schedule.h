@@ -36,9 +36,10 @@ bool acme_window_decides(const struct acme_attempt *attempt, int64_t now_s);
 
 /*
  * Returns the time, in seconds since the epoch, from which a certificate is due; it may be in the past. `validity`
- * NULL: there is no valid certificate. A recorded attempt in the future is ignored: the clock was set back. While the
- * window of the authority decides, the certificate is due in the last tenth of its lifetime; if it has been reached, at
- * once. After a success, a certificate with all names is not due before another twentieth of its lifetime has passed.
+ * NULL: there is no valid certificate. A recorded attempt more than LIMIT_ACME_SKEW_S in the future is ignored: the
+ * clock was set back. While the window of the authority decides, the certificate is due in the last tenth of its
+ * lifetime; if it has been reached, at once. After a success, a certificate with all names is not due before another
+ * twentieth of its lifetime has passed.
  */
 int64_t acme_due_s(const struct acme_validity *validity, const struct acme_attempt *attempt, int64_t now_s,
                    uint32_t random);

@@ -343,6 +343,8 @@
 #define LIMIT_ACME_ANSWER_S         (12 * 3600)     /* for this time, the answer to such a query decides */
 /* No such query in this time before the expiry: lego renews a certificate with less than a day left. */
 #define LIMIT_ACME_LAST_DAY_S       (26 * 3600)
+/* A recorded time that is later than now by more is ignored: by less, another machine with the same folder wrote it. */
+#define LIMIT_ACME_SKEW_S           300
 /* Interval between two attempts to get the lock of the state folder. */
 #define LIMIT_ACME_LOCK_S           10
 #define LIMIT_ACME_CHECK_S          60              /* longest interval between two checks of certificates and clock */

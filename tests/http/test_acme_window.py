@@ -14,9 +14,10 @@ import urllib.request
 import pytest
 
 from kit import go_programs, http1, server as server_kit
-from kit.acme import site_starter, untrusting
+from kit.acme import TRUSTED, Site, site_starter, untrusting
 from kit.lifetime import wait_for
 from kit.programs import program
+from kit.wall_clock import WallClock
 
 PEBBLE = 'github.com/letsencrypt/pebble/v2/cmd/pebble@v2.8.0'
 YEARS = {'past': (2001, 2002), 'future': (2098, 2099)}
@@ -66,11 +67,12 @@ def wait_for_record(site, **values):
 
 def reported(site, window):
     """Waits until the status page has the value of `window`. Returns its row of the certificate, and the finding of doctor."""
-    with contextlib.closing(http1.connect(site.status_port)) as client:
-        def known():
+    def known():
+        with contextlib.closing(http1.connect(site.status_port)) as client:     # a reload ends the connections of the old workers
             row = json.loads(client.get('/?format=json').body)['acme'][0]
-            return row if row['expires_seconds'] and row['next_attempt_seconds'] and row['window'] == window else None
-        row = wait_for(known, f'the status page shows window {window}')
+        return row if row['expires_seconds'] and row['next_attempt_seconds'] and row['window'] == window else None
+    row = wait_for(known, f'the status page shows window {window}')
+    with contextlib.closing(http1.connect(site.status_port)) as client:
         assert f'sluice_acme_window{{name="a.test"}} {window}\n' in client.get('/').body.decode()
         assert ('window of the authority' if window else 'two thirds of the lifetime') in client.get('/?format=html').body.decode()
     done = subprocess.run([server_kit.SLUICE, 'doctor', '--json', '-c', site.server.config_path], check=False, capture_output=True, text=True)
@@ -187,3 +189,52 @@ def test_a_failed_question_is_reported(start_site):
     wait_for_record(site, failures=1, window=0)
     assert 'is not registered' in record_of(site)['error']
     assert site.peer().serial_number == first.serial_number
+
+
+@pytest.fixture
+def start_second(tmp_path):
+    """start_second(site, seconds) -> another server with the state folder of the site, as on a machine whose clock differs by these seconds."""
+    with contextlib.ExitStack() as stack:
+        def start(site, seconds=0):
+            clock = WallClock(tmp_path / 'clock')
+            clock.shift(seconds)
+            second = Site(tmp_path / 'second', 'a.test', site.pebble.directory, server_kit.free_port(), state=site.state, client='lego',
+                          status_port=server_kit.free_port(), mounts=[(site.pebble.certificate, TRUSTED)],
+                          variables={'PATH': f'{tmp_path}/bin:{os.environ["PATH"]}', **clock.environment})
+            stack.callback(second.server.stop)
+            return second
+        yield start
+
+
+def total(sites, text):
+    return sum(site.server.output().count(text) for site in sites)
+
+
+@pytest.mark.parametrize('seconds', [0, -30])
+def test_one_of_two_servers_queries_a_window_ahead(start_site, start_second, seconds):
+    site = start_site()
+    first = site.wait_for_certificate()
+    both = [site, start_second(site, seconds)]
+    set_window(site, 'future')
+    ask_again(site)
+    if seconds:
+        site.wait_for_log(AHEAD)    # the answer is in the future of the other server
+    both[1].server.process.send_signal(signal.SIGHUP)
+    for each in both:
+        reported(each, window=1)
+        assert each.peer().serial_number == first.serial_number
+    assert total(both, AHEAD) == 1
+
+
+def test_one_of_two_servers_renews_in_a_reached_window(start_site, start_second):
+    site = start_site()
+    first = site.wait_for_certificate()
+    both = [site, start_second(site)]
+    set_window(site, 'past')
+    ask_again(site)
+    both[1].server.process.send_signal(signal.SIGHUP)
+    second, other = (each.wait_for_certificate(but=first.serial_number, seconds=90) for each in both)
+    assert second.serial_number == other.serial_number
+    for each in both:
+        reported(each, window=0)
+    assert total(both, 'has a new certificate') == 2 and total(both, AHEAD) == 0

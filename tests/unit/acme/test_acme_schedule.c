@@ -38,7 +38,7 @@ START_TEST(attempt_is_due_at_renewal_or_after_the_delay)
 {
     struct acme_attempt attempt = {0};
     struct acme_validity lacks = ninety_days;
-    int64_t now = 1010 * DAY;
+    int64_t now = 1010 * DAY, back = now - LIMIT_ACME_SKEW_S - 1;
 
     lacks.covers_names = false;
     ck_assert_int_eq(acme_due_s(&ninety_days, &attempt, now, 0), 1060 * DAY);
@@ -49,7 +49,7 @@ START_TEST(attempt_is_due_at_renewal_or_after_the_delay)
     ck_assert_int_eq(acme_due_s(&lacks, &attempt, now + 299, 0), now + 300);
     ck_assert_int_eq(acme_due_s(&ninety_days, &attempt, now, 0), 1060 * DAY);
     /* The clock was set back. */
-    ck_assert_int_le(acme_due_s(NULL, &attempt, now - 1, 0), now - 1);
+    ck_assert_int_le(acme_due_s(NULL, &attempt, back, 0), back);
     attempt.next_s = now + 1000 * DAY;
     ck_assert_int_le(acme_due_s(NULL, &attempt, now, 0), now);
     /* It was set forward. */
@@ -67,7 +67,7 @@ START_TEST(a_certificate_that_arrives_too_old_is_not_requested_at_once)
     attempt.tried_s = now - 90 * DAY / 20;
     ck_assert_int_le(acme_due_s(&ninety_days, &attempt, now, 0), now);
     /* The clock was set back; there was no attempt; names are missing; the window was reached. */
-    attempt.tried_s = now + 1;
+    attempt.tried_s = now + LIMIT_ACME_SKEW_S + 1;
     ck_assert_int_le(acme_due_s(&ninety_days, &attempt, now, 0), now);
     attempt.tried_s = 0;
     ck_assert_int_le(acme_due_s(&ninety_days, &attempt, now, 0), now);
@@ -91,7 +91,7 @@ START_TEST(a_window_ahead_delays_the_renewal)
     /* The answer is old, or in the future. */
     ck_assert(!acme_window_decides(&attempt, now + LIMIT_ACME_ANSWER_S + 1));
     ck_assert_int_eq(acme_due_s(&ninety_days, &attempt, now + LIMIT_ACME_ANSWER_S + 1, 0), 1060 * DAY);
-    ck_assert(!acme_window_decides(&attempt, now - 1));
+    ck_assert(!acme_window_decides(&attempt, now - LIMIT_ACME_SKEW_S - 1));
     attempt.window = ACME_WINDOW_UNKNOWN;
     ck_assert(!acme_window_decides(&attempt, now));
     ck_assert_int_eq(acme_due_s(&ninety_days, &attempt, now, 0), 1060 * DAY);
@@ -116,7 +116,7 @@ END_TEST
 
 START_TEST(the_window_is_asked_for_repeatedly)
 {
-    int64_t now = 1010 * DAY;
+    int64_t now = 1010 * DAY, back = now - LIMIT_ACME_SKEW_S - 1;
     struct acme_attempt attempt = {0};
     struct acme_validity lacks = ninety_days;
 
@@ -126,7 +126,7 @@ START_TEST(the_window_is_asked_for_repeatedly)
     ck_assert_int_eq(acme_window_query_s(&ninety_days, &attempt, now, 0), now + LIMIT_ACME_QUERY_S);
     ck_assert_int_gt(acme_window_query_s(&ninety_days, &attempt, now, UINT32_MAX), now + LIMIT_ACME_QUERY_S);
     ck_assert_int_lt(acme_window_query_s(&ninety_days, &attempt, now, UINT32_MAX), now + LIMIT_ACME_ANSWER_S);
-    ck_assert_int_eq(acme_window_query_s(&ninety_days, &attempt, now - 1, 0), now - 1); /* the clock was set back */
+    ck_assert_int_eq(acme_window_query_s(&ninety_days, &attempt, back, 0), back); /* the clock was set back */
     ck_assert_int_eq(acme_window_query_s(NULL, &attempt, now, 0), INT64_MAX);
     ck_assert_int_eq(acme_window_query_s(&lacks, &attempt, now, 0), INT64_MAX);
     ck_assert_int_eq(acme_window_query_s(&ninety_days, &attempt, 1090 * DAY - LIMIT_ACME_LAST_DAY_S, 0), INT64_MAX);
@@ -136,6 +136,22 @@ START_TEST(the_window_is_asked_for_repeatedly)
     ck_assert_int_eq(attempt.window, ACME_WINDOW_AHEAD);
     acme_attempt_answered(&attempt, ACME_WINDOW_UNKNOWN, now + 300);
     ck_assert(attempt.failures == 0 && attempt.tried_s == now && attempt.queried_s == now + 300 && !*attempt.error);
+}
+END_TEST
+
+/* The clock of the machine that recorded the attempt is ahead of that of this one. */
+START_TEST(attempt_of_another_machine_counts)
+{
+    int64_t now = 1010 * DAY, ahead = now + LIMIT_ACME_SKEW_S;
+    struct acme_attempt attempt = {0};
+
+    acme_attempt_answered(&attempt, ACME_WINDOW_AHEAD, ahead);
+    ck_assert(acme_window_decides(&attempt, now));
+    ck_assert_int_eq(acme_window_query_s(&ninety_days, &attempt, now, 0), ahead + LIMIT_ACME_QUERY_S);
+    acme_attempt_failed(&attempt, 300000, "x", ahead, 0);
+    ck_assert_int_eq(acme_due_s(NULL, &attempt, now, 0), ahead + 300);
+    attempt = (struct acme_attempt){.tried_s = 1080 * DAY + LIMIT_ACME_SKEW_S};
+    ck_assert_int_gt(acme_due_s(&ninety_days, &attempt, 1080 * DAY, 0), 1080 * DAY);
 }
 END_TEST
 
@@ -232,6 +248,7 @@ int main(void)
                                          a_window_ahead_delays_the_renewal,
                                          a_window_that_was_reached_makes_a_certificate_due,
                                          the_window_is_asked_for_repeatedly,
+                                         attempt_of_another_machine_counts,
                                          failures_are_counted_and_cleaned,
                                          an_attempt_survives_a_restart,
                                          malformed_attempts_are_ignored,
