@@ -24,7 +24,7 @@ struct benchmark_run {
     struct benchmark *benchmark;
     struct benchmark_server server;
     const volatile sig_atomic_t *stop;
-    uint64_t end_us; /* CLOCK_MONOTONIC */
+    uint64_t end_us, last_us; /* CLOCK_MONOTONIC: the planned end; that of measurements without responses */
     unsigned left; /* measurements, which share the time until end_us */
 };
 
@@ -46,6 +46,8 @@ static int take_sample(struct benchmark_run *run, struct load_client *client, ui
     if (result == 0)
         result = load_run(client, end_us, LIMIT_BENCHMARK_BYTES, run->stop, &counts);
     if (result == 0)
+        result = load_await(client, run->stop, &counts);
+    if (result == 0)
         result = clock_pid_cpu_ns(worker, &after_ns);
     if (result < 0)
         return result;
@@ -62,7 +64,8 @@ static int measure_path(struct benchmark_run *run, enum benchmark_size size, enu
     const struct load load = {.port = run->server.ports[path],
                               .tls = path != BENCHMARK_PLAIN,
                               .length = benchmark_lengths[size],
-                              .connections = size == BENCHMARK_LARGE ? LARGE_CONNECTIONS : LOAD_CONNECTIONS};
+                              .connections = size == BENCHMARK_LARGE ? LARGE_CONNECTIONS : LOAD_CONNECTIONS,
+                              .last_us = run->last_us};
     struct benchmark *benchmark = run->benchmark;
     unsigned *count = &benchmark->counts[size][path];
     struct load_counts ignored = {0};
@@ -88,7 +91,7 @@ static void set_fault(struct benchmark_run *run, enum benchmark_size size, enum 
 {
     snprintf(run->benchmark->fault, sizeof(run->benchmark->fault), "%s, bodies of %u KiB: %s",
              benchmark_path_names[path], benchmark_lengths[size] >> 10,
-             error == -ENODATA ? "no response was complete in time" : strerror(-error));
+             error == -ENODATA || error == -ETIMEDOUT ? "no response was complete in time" : strerror(-error));
 }
 
 /* Returns false if the benchmark ended early. */
@@ -112,10 +115,11 @@ static bool run_round(struct benchmark_run *run)
 /* Waits until the worker responds. Returns 0 or -errno. */
 static int wait_for_worker(const struct benchmark_run *run)
 {
+    uint64_t end_us = clock_monotonic_us() + (uint64_t)LIMIT_BENCHMARK_START_MS * 1000;
     const struct load load = {.port = run->server.ports[BENCHMARK_PLAIN],
                               .length = benchmark_lengths[BENCHMARK_SMALL],
-                              .connections = 1};
-    uint64_t end_us = clock_monotonic_us() + (uint64_t)LIMIT_BENCHMARK_START_MS * 1000;
+                              .connections = 1,
+                              .last_us = end_us};
     struct load_counts counts = {0};
     struct load_client *client;
     int result = load_open(&load, &client);
@@ -138,23 +142,36 @@ static unsigned count_measurements(const struct benchmark_run *run)
     return count * run->benchmark->rounds;
 }
 
-static void run_rounds(struct benchmark_run *run, unsigned seconds)
+/* A machine that is too slow for its share of the time has fewer rounds. `round_us`: the duration of the last one. */
+static bool has_time_for_round(const struct benchmark_run *run, uint64_t round_us)
+{
+    return clock_monotonic_us() + round_us / 2 <= run->end_us;
+}
+
+static void run_rounds(struct benchmark_run *run, unsigned seconds, unsigned late_s)
 {
     int error = wait_for_worker(run);
+    uint64_t start_us, round_us = 0;
 
     if (error < 0)
         snprintf(run->benchmark->fault, sizeof(run->benchmark->fault), "its server does not respond: %s",
                  strerror(-error));
     run->left = count_measurements(run);
     run->end_us = clock_monotonic_us() + (uint64_t)seconds * 1000000;
+    run->last_us = run->end_us + (uint64_t)late_s * 1000000;
     for (unsigned round = 0; round < run->benchmark->rounds && error == 0; round++) {
+        if (round > 0 && !has_time_for_round(run, round_us))
+            return;
         fprintf(stderr, "benchmark: round %u of %u\n", round + 1, run->benchmark->rounds);
+        start_us = clock_monotonic_us();
         if (!run_round(run))
             return;
+        round_us = clock_monotonic_us() - start_us;
     }
 }
 
-void doctor_benchmark(unsigned seconds, bool ktls, const volatile sig_atomic_t *stop, struct benchmark *out_benchmark)
+void doctor_benchmark(unsigned seconds, unsigned late_s, bool ktls, const volatile sig_atomic_t *stop,
+                      struct benchmark *out_benchmark)
 {
     struct benchmark_run run = {.benchmark = out_benchmark, .stop = stop};
 
@@ -166,7 +183,7 @@ void doctor_benchmark(unsigned seconds, bool ktls, const volatile sig_atomic_t *
     out_benchmark->rounds = 1 + seconds / SECONDS_OF_ROUNDS;
     if (out_benchmark->rounds > BENCHMARK_ROUNDS)
         out_benchmark->rounds = BENCHMARK_ROUNDS;
-    run_rounds(&run, seconds);
+    run_rounds(&run, seconds, late_s);
     benchmark_server_stop(&run.server);
 }
 

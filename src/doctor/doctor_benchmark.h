@@ -39,11 +39,13 @@ struct benchmark {
 };
 
 /*
- * Measures for `seconds` (1 to LIMIT_BENCHMARK_SECONDS), in rounds, all paths in turn; without `ktls` not that path.
+ * Measures for `seconds` (1 to LIMIT_BENCHMARK_SECONDS), in rounds, all paths in turn; without `ktls` not that path. If
+ * a path has no complete responses in its share of this time, it takes up to `late_s` more, and there are fewer rounds.
  * Prints progress on the standard error. Ends early if `*stop` is set by a signal. All processes that it started have
  * ended when it returns.
  */
-void doctor_benchmark(unsigned seconds, bool ktls, const volatile sig_atomic_t *stop, struct benchmark *out_benchmark);
+void doctor_benchmark(unsigned seconds, unsigned late_s, bool ktls, const volatile sig_atomic_t *stop,
+                      struct benchmark *out_benchmark);
 
 /* Figures of one size and path: the median of the samples, with the least and the largest. */
 struct benchmark_figure {

@@ -176,23 +176,24 @@ static int poll_connections(struct load_client *client, struct load_counts *coun
     return result;
 }
 
-/* More responses than connections: at least one request was received meanwhile. */
-static bool is_time_left(uint64_t end_us, bool has_responses)
-{
-    uint64_t now_us = clock_monotonic_us();
-
-    return now_us < end_us || (!has_responses && now_us - end_us < LIMIT_BENCHMARK_RESPONSE_MS * 1000ull);
-}
-
 int load_run(struct load_client *client, uint64_t end_us, uint64_t bytes_max, const volatile sig_atomic_t *stop,
              struct load_counts *counts)
 {
-    uint64_t bytes = counts->bytes, responses = counts->responses;
+    uint64_t bytes = counts->bytes;
     int result = 0;
 
     ERR_clear_error();
-    while (result == 0 && !*stop && counts->bytes - bytes < bytes_max &&
-           is_time_left(end_us, counts->responses - responses > client->count))
+    while (result == 0 && !*stop && counts->bytes - bytes < bytes_max && clock_monotonic_us() < end_us)
+        result = poll_connections(client, counts);
+    return result;
+}
+
+int load_await(struct load_client *client, const volatile sig_atomic_t *stop, struct load_counts *counts)
+{
+    int result = 0;
+
+    ERR_clear_error();
+    while (result == 0 && !*stop && counts->responses <= client->count && clock_monotonic_us() < client->load.last_us)
         result = poll_connections(client, counts);
     return result;
 }
@@ -235,7 +236,7 @@ static int connect_socket(uint16_t port)
 static int open_connection(struct load_client *client)
 {
     struct load_connection *connection = &client->connections[client->count];
-    int fd = connect_socket(client->load.port);
+    int fd = clock_monotonic_us() < client->load.last_us ? connect_socket(client->load.port) : -ETIMEDOUT;
 
     if (fd < 0)
         return fd;

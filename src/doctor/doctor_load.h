@@ -20,6 +20,7 @@ struct load {
     bool tls;
     uint32_t length;                /* of each body */
     unsigned connections;           /* at most LOAD_CONNECTIONS */
+    uint64_t last_us;               /* CLOCK_MONOTONIC: the end of load_open and load_await */
 };
 
 struct load_counts {
@@ -44,18 +45,21 @@ MUST_CHECK int load_reader_consume(struct load_reader *reader, struct str bytes,
 struct load_client;
 
 /*
- * Connects all connections, with their handshakes. Returns 0, or -errno: -EPROTO if a handshake failed. Each step ends
- * after LIMIT_BENCHMARK_WAIT_MS. A signal ends it with -EINTR.
+ * Connects all connections, with their handshakes. Returns 0, or -errno: -EPROTO if a handshake failed, -ETIMEDOUT if
+ * one would begin after `last_us`. Each step ends after LIMIT_BENCHMARK_WAIT_MS. A signal ends it with -EINTR.
  */
 MUST_CHECK int load_open(const struct load *load, struct load_client **out_client);
 /*
- * Requests until `end_us` (CLOCK_MONOTONIC), `bytes_max` or `*stop`, and adds to `counts`. If there were not more
- * responses than connections at `end_us`, it continues until there are, for at most LIMIT_BENCHMARK_RESPONSE_MS.
- * Responses may be incomplete at the end: the next call continues them. Returns 0 or -errno: -ECONNRESET if the server
- * closed a connection.
+ * Requests until `end_us` (CLOCK_MONOTONIC), `bytes_max` or `*stop`, and adds to `counts`. Responses may be incomplete
+ * at the end: the next call continues them. Returns 0 or -errno: -ECONNRESET if the server closed a connection.
  */
 MUST_CHECK int load_run(struct load_client *client, uint64_t end_us, uint64_t bytes_max,
                         const volatile sig_atomic_t *stop, struct load_counts *counts);
+/*
+ * The same until `last_us`, `*stop`, or until `counts` has more responses than there are connections: then the server
+ * has received at least one request since `counts` was zeroed.
+ */
+MUST_CHECK int load_await(struct load_client *client, const volatile sig_atomic_t *stop, struct load_counts *counts);
 /* Closes the connections. Accepts NULL. */
 void load_close(struct load_client *client);
 

@@ -4,6 +4,7 @@
  */
 #include "doctor/doctor_publish.h"
 
+#include "base/limits.h"
 #include "base/write_all.h"
 #include "doctor/doctor_markdown.h"
 #include "doctor/doctor_private.h"
@@ -41,7 +42,7 @@ static int run_benchmark(const struct options *options, const struct diagnosis *
         if (before[i].sa_handler == SIG_IGN)
             sigaction(stop_signals[i], &before[i], NULL);
     }
-    doctor_benchmark(options->seconds ? options->seconds : BENCHMARK_SECONDS,
+    doctor_benchmark(options->seconds ? options->seconds : BENCHMARK_SECONDS, LIMIT_BENCHMARK_LATE_S,
                      diagnosis->support.reason[1][RECORD_AES_128_GCM] == KTLS_OK, &stop_signal, benchmark);
     for (unsigned i = 0; i < STOP_SIGNALS; i++)
         sigaction(stop_signals[i], &before[i], NULL);

@@ -1,10 +1,12 @@
 #include "doctor/doctor_benchmark.h"
 
 #include "../runner.h"
+#include "base/limits.h"
 #include "doctor/doctor_load.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -42,7 +44,7 @@ START_TEST(each_path_is_measured)
 {
     const volatile sig_atomic_t never = 0;
 
-    doctor_benchmark(2, false, &never, &benchmark);
+    doctor_benchmark(2, LIMIT_BENCHMARK_LATE_S, false, &never, &benchmark);
     ck_assert_str_eq(benchmark.fault, "");
     ck_assert_uint_eq(benchmark.rounds, 1);
     for (enum benchmark_size size = 0; size < BENCHMARK_SIZES; size++) {
@@ -68,9 +70,59 @@ START_TEST(signal_ends_the_benchmark)
 {
     const volatile sig_atomic_t now = SIGINT;
 
-    doctor_benchmark(120, false, &now, &benchmark);
+    doctor_benchmark(120, LIMIT_BENCHMARK_LATE_S, false, &now, &benchmark);
     ck_assert_str_eq(benchmark.fault, "");
     ck_assert_uint_eq(benchmark.counts[BENCHMARK_LARGE][BENCHMARK_PLAIN], 0);
+    no_child_remains();
+}
+END_TEST
+
+static pid_t child_of(pid_t parent)
+{
+    char path[64];
+    int child = 0;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", parent, parent);
+    file = fopen(path, "re");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fscanf(file, "%d", &child), 1);
+    fclose(file);
+    return child;
+}
+
+/* Stops the worker when the pipe has the line of the first round. */
+static void *stop_worker(void *progress)
+{
+    static pid_t worker;
+    char line[128];
+
+    ck_assert_int_gt(read(*(int *)progress, line, sizeof(line)), 0);
+    worker = child_of(child_of(getpid()));
+    ck_assert_int_eq(kill(worker, SIGSTOP), 0);
+    return &worker;
+}
+
+/* The time of all measurements is limited, not that of each. */
+START_TEST(worker_that_stops_ends_the_benchmark)
+{
+    const volatile sig_atomic_t never = 0;
+    int progress[2], before = dup(STDERR_FILENO);
+    pthread_t thread;
+    void *worker;
+
+    ck_assert_int_eq(pipe(progress), 0);
+    ck_assert_int_eq(dup2(progress[1], STDERR_FILENO), STDERR_FILENO);
+    close(progress[1]);
+    ck_assert_int_eq(pthread_create(&thread, NULL, stop_worker, &progress[0]), 0);
+    doctor_benchmark(3, 0, false, &never, &benchmark);
+    dup2(before, STDERR_FILENO);
+    close(before);
+    pthread_join(thread, &worker);
+    kill(*(pid_t *)worker, SIGKILL);
+    close(progress[0]);
+    ck_assert_str_ne(benchmark.fault, "");
+    ck_assert_uint_eq(benchmark.counts[BENCHMARK_SMALL][BENCHMARK_USER], 0);
     no_child_remains();
 }
 END_TEST
@@ -113,7 +165,7 @@ END_TEST
 /* A server that ends is an error, not an endless measurement. */
 START_TEST(server_that_ends_is_an_error)
 {
-    const struct load load = {.length = 1024, .connections = 2};
+    const struct load load = {.length = 1024, .connections = 2, .last_us = UINT64_MAX};
     const volatile sig_atomic_t never = 0;
     struct load_counts counts = {0};
     struct load_client *client;
@@ -137,6 +189,7 @@ int main(void)
 {
     signal(SIGPIPE, SIG_IGN);
     return run_tests("doctor_benchmark",
-                     (const TTest *const[]){each_path_is_measured, signal_ends_the_benchmark, server_has_one_worker,
+                     (const TTest *const[]){each_path_is_measured, signal_ends_the_benchmark,
+                                            worker_that_stops_ends_the_benchmark, server_has_one_worker,
                                             other_paths_are_not_served, server_that_ends_is_an_error, NULL});
 }

@@ -99,7 +99,7 @@ static int listen_here(uint16_t *out_port)
 
 START_TEST(refused_connection_is_an_error)
 {
-    struct load load = {.length = 10, .connections = 1};
+    struct load load = {.length = 10, .connections = 1, .last_us = UINT64_MAX};
     struct load_client *client = NULL;
 
     close(listen_here(&load.port));
@@ -137,7 +137,7 @@ static void *answer_two_requests(void *argument)
 START_TEST(more_responses_than_connections_are_awaited)
 {
     const volatile sig_atomic_t never = 0;
-    struct load load = {.length = 10, .connections = 1};
+    struct load load = {.length = 10, .connections = 1, .last_us = UINT64_MAX};
     int listener = listen_here(&load.port);
     struct load_client *client = NULL;
     pthread_t thread;
@@ -146,11 +146,27 @@ START_TEST(more_responses_than_connections_are_awaited)
     ck_assert_int_eq(load_run(client, 0, 1000, &never, &counts), 0);
     ck_assert_uint_eq(counts.responses, 0);
     ck_assert_int_eq(pthread_create(&thread, NULL, answer_two_requests, &listener), 0);
-    ck_assert_int_eq(load_run(client, clock_monotonic_us(), 1000, &never, &counts), 0);
+    ck_assert_int_eq(load_await(client, &never, &counts), 0);
     ck_assert_uint_eq(counts.responses, 2);
     ck_assert_uint_eq(counts.bytes, 20);
     load_close(client);
     pthread_join(thread, NULL);
+    close(listener);
+}
+END_TEST
+
+START_TEST(nothing_is_awaited_after_the_last_time)
+{
+    const volatile sig_atomic_t never = 0;
+    struct load load = {.length = 10, .connections = 1, .last_us = clock_monotonic_us() + 100000};
+    int listener = listen_here(&load.port);
+    struct load_client *client = NULL, *late = NULL;
+
+    ck_assert_int_eq(load_open(&load, &client), 0);
+    ck_assert_int_eq(load_await(client, &never, &counts), 0);
+    ck_assert_uint_eq(counts.responses, 0);
+    ck_assert_int_eq(load_open(&load, &late), -ETIMEDOUT);
+    load_close(client);
     close(listener);
 }
 END_TEST
@@ -160,7 +176,7 @@ START_TEST(broken_peers_are_errors)
 {
     const volatile sig_atomic_t never = 0, now = 1;
     uint64_t later_us = clock_monotonic_us() + 20000000;
-    struct load load = {.length = 10, .connections = 1, .tls = true};
+    struct load load = {.length = 10, .connections = 1, .tls = true, .last_us = UINT64_MAX};
     int listener = listen_here(&load.port);
     struct load_client *client = NULL;
     pthread_t thread;
@@ -190,5 +206,6 @@ int main(void)
                                             other_responses_are_errors, long_header_section_is_an_error,
                                             refused_connection_is_an_error,
                                             more_responses_than_connections_are_awaited,
+                                            nothing_is_awaited_after_the_last_time,
                                             broken_peers_are_errors, NULL});
 }
