@@ -104,7 +104,7 @@ def pages(base):
 
 @pytest.fixture
 def served(launch, loop, pages):
-    return launch(loop, 'user', server={'root': pages, 'autoindex': 'on', 'location': {'= /done': {'return': 204}}})
+    return launch(loop, 'user', server={'root': pages, 'autoindex': 'on', 'location': {'= /done': {'return': 204}, '= /status': {'status': 'html'}}})
 
 
 def test_page_and_subresources_load(served, tmp_path):
@@ -142,7 +142,7 @@ def test_video_seeking_uses_ranges(launch, loop, cinema, tmp_path, name):
     assert all(int(row['body_bytes_sent']) < whole for row in rows)
 
 
-@pytest.mark.parametrize('path', ['/list/', '/nothing-here'])
+@pytest.mark.parametrize('path', ['/list/', '/nothing-here', '/status'])
 def test_generated_pages_follow_the_colour_scheme(served, tmp_path, path):
     for dark in (0, 1):
         picture = tmp_path / f'{dark}.png'
@@ -150,6 +150,33 @@ def test_generated_pages_follow_the_colour_scheme(served, tmp_path, path):
         assert os.path.getsize(picture) > 5000
         colour = first_pixel(picture.read_bytes())
         assert max(colour) < 64 if dark else min(colour) > 224, colour
+
+
+# Shows the status page in a frame until it has loaded twice. Reports how many resources it has requested, and links to other sites.
+STATUS = '''<!doctype html><meta charset="utf-8"><body><iframe id=frame></iframe><script>
+const frame = document.getElementById('frame'), found = {loads: 0, resources: 0, links: 0};
+frame.onload = () => {
+  const page = frame.contentDocument;
+  found.title = page.title;
+  found.loads++;
+  found.resources += frame.contentWindow.performance.getEntriesByType('resource').length;
+  found.links += page.querySelectorAll('[src], [href^="http"], [href^="//"]').length;
+  if (found.loads == 2)
+    fetch('/done?' + new URLSearchParams(found));
+};
+frame.src = '/status';
+</script>
+'''
+
+
+def test_status_page_updates_itself_without_other_resources(launch, loop, tmp_path):
+    top = tmp_path / 'status'
+    top.mkdir()
+    (top / 'index.html').write_text(STATUS)
+    served = launch(loop, 'user', server={'root': str(top), 'location': {'= /done': {'return': 204}, '= /status': {'status': 'html'}}})
+    assert browse(served, '/', tmp_path) == {'loads': '2', 'resources': '0', 'links': '0', 'title': 'sluice status'}
+    asked = {row['request_uri'].split('?')[0] for row in served.server.access()}
+    assert asked - {'/favicon.ico'} == {'/', '/status', '/done'}
 
 
 # Shows each page in a frame as narrow as a phone. Reports pages that are wider than it, and what the filter of a long listing does.
