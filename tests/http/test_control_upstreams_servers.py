@@ -1,6 +1,7 @@
 """`sluice ctl upstreams add|remove`, under load: the servers that clients see, and how long a change lasts."""
 import contextlib
 import os
+import re
 import signal
 import socket
 import threading
@@ -211,7 +212,8 @@ def test_the_sandbox_permits_ports_of_the_zone(zoned):
     zoned.run_with(zone=f'app 64k ports={zoned.upstreams["three"].port}')
     zoned.change('add', 'three', 'weight=20')
     assert 'three' in {zoned.get('/').body.decode().split()[0] for _ in range(20)}
-    if f', {3} ports' not in zoned.server.errors():
+    version = re.search(r'landlock \(version (\d+)', zoned.server.errors())
+    if not version or int(version[1]) < 4:
         pytest.skip('this kernel does not limit ports')
     error = zoned.refused('upstreams', 'add', 'app', zoned.address('four'))
     port = zoned.upstreams['four'].port
