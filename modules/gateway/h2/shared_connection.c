@@ -2,28 +2,15 @@
  * Each event of the connection runs the same steps: the session consumes received bytes, updated streams are read, and
  * the frames that the session produces are sent. A stream may end, or begin, inside any of these steps.
  */
-#include "modules/gateway/h2/shared_connection.h"
+#include "modules/gateway/h2/shared_connection_private.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-struct shared_connection {
-    struct upstream_connection *connection; /* owned; NULL: lost */
-    struct h2_client_session session;
-    const struct clock *clock;      /* of the worker */
-    struct list streams;            /* attached, begun */
-    struct list waiting;            /* attached, not begun: connecting, or above the server's limit */
-    uint64_t created_ms;
-    unsigned count;                 /* of attached streams */
-    bool open;                      /* connected, and HTTP/2 was negotiated */
-    bool running;                   /* inside an event: this struct is not freed */
-};
-
 static void shared_run(struct shared_connection *shared);
 static void shared_timed_out(void *user);
 
-/* Called by the session. Inside an event nothing is necessary. */
-static void shared_wake(void *owner)
+void shared_connection_wake(void *owner)
 {
     struct shared_connection *shared = owner;
 
@@ -31,22 +18,10 @@ static void shared_wake(void *owner)
         upstream_wake(shared->connection);
 }
 
-static void shared_free(struct shared_connection *shared)
+void shared_connection_free(struct shared_connection *shared)
 {
     h2_client_session_finish(&shared->session);
     free(shared);
-}
-
-/* Removes the stream from its connection. */
-static void detach_stream(struct gateway_stream *stream)
-{
-    struct shared_connection *shared = stream->shared;
-
-    h2_client_stream_end(&stream->client);
-    list_remove(&stream->attached);
-    shared->count--;
-    stream->shared = NULL;
-    upstream_use_end(stream->peer);
 }
 
 /* Ends all streams. */
@@ -79,7 +54,7 @@ static void shared_failed(void *user, int error)
     shared_fail(shared, error);
     shared->running = running;
     if (!running)
-        shared_free(shared);
+        shared_connection_free(shared);
 }
 
 /* A connection error of the session, or missing negotiation: queued output (GOAWAY) is still sent. */
@@ -120,8 +95,7 @@ static int shared_flush(struct shared_connection *shared)
     return 0;
 }
 
-/* Before the server's SETTINGS, which have its limit of streams, one stream begins. */
-static bool may_begin(const struct shared_connection *shared)
+bool shared_connection_may_begin(const struct shared_connection *shared)
 {
     return shared->open && (shared->session.settings_received || list_empty(&shared->streams)) &&
            h2_client_session_capacity(&shared->session) > 0;
@@ -130,7 +104,7 @@ static bool may_begin(const struct shared_connection *shared)
 /* Begins waiting streams, as many as the server permits. */
 static void begin_waiting(struct shared_connection *shared)
 {
-    while (!list_empty(&shared->waiting) && may_begin(shared)) {
+    while (!list_empty(&shared->waiting) && shared_connection_may_begin(shared)) {
         struct gateway_stream *stream = container_of(shared->waiting.next, struct gateway_stream, attached);
 
         list_remove(&stream->attached);
@@ -201,7 +175,7 @@ static void shared_run(struct shared_connection *shared)
         shared_keep_idle_or_close(shared);
     shared->running = false;
     if (!shared->connection)
-        shared_free(shared);
+        shared_connection_free(shared);
 }
 
 static void shared_opened(void *user)
@@ -284,119 +258,10 @@ static void shared_timed_out(void *user)
     shared_run(shared);
 }
 
-static const struct upstream_events shared_events = {
+const struct upstream_events shared_connection_events = {
     .opened = shared_opened,
     .received = shared_received,
     .writable = shared_writable,
     .failed = shared_failed,
     .timed_out = shared_timed_out,
 };
-
-static bool has_room(const struct shared_connection *shared)
-{
-    if (shared->open && shared->session.settings_received)
-        return h2_client_session_capacity(&shared->session) > 0;
-    return shared->count < LIMIT_H2_UPSTREAM_STREAMS;
-}
-
-static struct shared_connection *find_shared(const struct gateway_request *p, bool fresh)
-{
-    struct upstream_connection *connection = NULL;
-
-    while ((connection = upstream_shared_next(p->upstream.peer, &p->upstream.tls, &shared_events, connection)) !=
-           NULL) {
-        struct shared_connection *shared = connection->user;
-
-        if (upstream_shared_is_usable(connection) && has_room(shared) && !shared->session.going_away &&
-            !shared->session.error && (!fresh || shared->created_ms >= p->upstream.begun_ms))
-            return shared;
-    }
-    return NULL;
-}
-
-static int create_shared(const struct gateway_request *p, struct shared_connection **out_shared)
-{
-    struct shared_connection *shared = calloc(1, sizeof(*shared));
-    int error;
-
-    if (!shared)
-        return -ENOMEM;
-    shared->clock = exchange_clock(p->x);
-    shared->created_ms = shared->clock->monotonic_ms;
-    list_init(&shared->streams);
-    list_init(&shared->waiting);
-    h2_client_session_init(&shared->session, shared_wake, shared, shared->clock);
-    error = upstream_connect_shared(p->upstream.peer, &p->upstream.tls, &shared_events, shared,
-                                    p->conf->connect_timeout_ms, &shared->connection);
-    if (error < 0) {
-        shared_free(shared);
-        return error;
-    }
-    *out_shared = shared;
-    return 0;
-}
-
-int gateway_stream_attach(struct gateway_stream *stream, bool fresh)
-{
-    struct gateway_request *p = stream->p;
-    struct shared_connection *shared;
-    int error = 0;
-
-    if (!upstream_use_begin(p->upstream.peer))
-        return -EBUSY;
-    shared = find_shared(p, fresh);
-    if (!shared)
-        error = create_shared(p, &shared);
-    if (error < 0) {
-        upstream_use_end(p->upstream.peer);
-        return error;
-    }
-    stream->reused = shared->connection->state == UPSTREAM_IDLE;
-    upstream_shared_use(shared->connection);
-    stream->shared = shared;
-    stream->peer = p->upstream.peer;
-    stream->deadline_ms = UINT64_MAX;
-    shared->count++;
-    stream->ready = may_begin(shared);
-    list_init(&stream->attached);
-    list_push(stream->ready ? &shared->streams : &shared->waiting, &stream->attached);
-    return 0;
-}
-
-void gateway_stream_begin(struct gateway_stream *stream)
-{
-    stream->begun = true;
-    h2_client_stream_open(&stream->shared->session, &stream->client);
-    gateway_stream_wake(stream);
-}
-
-void gateway_stream_wake(struct gateway_stream *stream)
-{
-    shared_wake(stream->shared);
-}
-
-void gateway_stream_detach(struct gateway_stream *stream)
-{
-    struct shared_connection *shared = stream->shared;
-
-    if (!shared)
-        return;
-    detach_stream(stream);
-    if (shared->running || !shared->connection)
-        return;
-    if (shared->count > 0 || shared->open) {
-        shared_wake(shared);
-        return;
-    }
-    upstream_discard(shared->connection); /* nothing waits for it to connect */
-    shared_free(shared);
-}
-
-void gateway_stream_set_timeout(struct gateway_stream *stream, uint64_t timeout_ms)
-{
-    struct shared_connection *shared = stream->shared;
-
-    stream->deadline_ms = timeout_ms ? shared->clock->monotonic_ms + timeout_ms : UINT64_MAX;
-    if (shared->connection && shared->open && stream->deadline_ms < shared->connection->deadline_ms)
-        upstream_set_timeout(shared->connection, timeout_ms);
-}
