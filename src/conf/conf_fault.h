@@ -43,5 +43,13 @@ unsigned flow_never_closed(const struct fault *fault);
 unsigned flow_end_missing(const struct fault *fault);
 unsigned flow_colon(const struct fault *fault);
 unsigned flow_content(const struct fault *fault);
+/* conf_syntax_word.c: the same for words and quoted texts. */
+unsigned word_indicator(const struct fault *fault);
+unsigned word_alias(const struct fault *fault);
+unsigned word_tag(const struct fault *fault);
+unsigned word_percent(const struct fault *fault);
+unsigned word_block_header(const struct fault *fault);
+unsigned word_quote_open(const struct fault *fault);
+unsigned word_escape(const struct fault *fault);
 
 #endif

@@ -140,48 +140,6 @@ static unsigned document_start(const struct fault *fault)
     return fault->at.line;
 }
 
-/* True if the last character belongs to the text around the word: ':', ',', or a bracket not opened in the word. */
-static bool closes_outside(struct str word)
-{
-    char c = word.data[word.length - 1];
-
-    return c == ':' || c == ',' || (c == ']' && str_find(word, '[') < 0) ||
-           (c == '}' && str_find(word, '{') < 0);
-}
-
-static unsigned token_start(const struct fault *fault)
-{
-    char c = fault_byte(fault, fault->at);
-    struct str text = fault_text(fault, fault->at);
-    struct str word =
-        fault_uncomment(fault_byte_before(fault, fault->at) == ' ' || fault->at.column == 1 ? text : STR(""));
-    size_t end = fault->context_mark.line ? fault_flow_word(word).length : 0;
-
-    if (c == '\t') {
-        conf_error(fault->errors, fault->at, STR("use spaces"), "a tab is used for indentation");
-        return fault->at.line;
-    }
-    if (str_ends(word, STR(":")) || str_search(word, STR(": ")) >= 0 || str_find(word, ',') >= 0)
-        word = str_slice(word, 0, end);
-    while (word.length && closes_outside(word))
-        word.length--;
-    conf_error(fault->errors, fault->at, word.length ? fault_quote_hint(fault, word) : STR("quote it"),
-               "a word that begins with %c needs quotes", c ? c : '?');
-    return fault->at.line;
-}
-
-static unsigned alias_name(const struct fault *fault)
-{
-    struct str word = fault_flow_word(fault_text(fault, fault->context_mark));
-    char sign = fault_byte(fault, fault->context_mark);
-
-    if (word.length && word.data[word.length - 1] == ':')
-        word.length--;
-    conf_error(fault->errors, fault->context_mark, fault_quote_hint(fault, word),
-               "a word that begins with %c is taken for the name of an anchor", sign ? sign : '*');
-    return fault->context_mark.line;
-}
-
 /* The content column of the nearest line above, if it is to the right of `column`: the intended sibling. */
 static unsigned sibling_column(const struct fault *fault, unsigned line, unsigned column)
 {
@@ -283,25 +241,6 @@ static unsigned item_expected(const struct fault *fault)
     return fault->at.line;
 }
 
-static unsigned quote_open(const struct fault *fault)
-{
-    char quote = fault_byte(fault, fault->context_mark);
-
-    conf_error(fault->errors, fault->context_mark,
-               conf_hint(fault->errors, "close it with %c", quote ? quote : '"'),
-               "this quote is never closed");
-    return fault->context_mark.line;
-}
-
-static unsigned escape_unknown(const struct fault *fault)
-{
-    struct str text = fault_text(fault, fault->at);
-
-    conf_error(fault->errors, fault->at, STR("use single quotes, in which \\ is itself, or write \\\\"),
-               "\\" STR_FMT " is not an escape sequence in double quotes", STR_ARG(str_slice(text, 1, 2)));
-    return fault->at.line;
-}
-
 static unsigned list_inline(const struct fault *fault)
 {
     struct str item = fault_uncomment(str_trim(str_skip(fault_text(fault, fault->at), 1)));
@@ -313,56 +252,32 @@ static unsigned list_inline(const struct fault *fault)
     return fault->at.line;
 }
 
-static unsigned block_header(const struct fault *fault)
-{
-    struct str text = fault_uncomment(fault_text(fault, fault->context_mark));
-
-    conf_error(fault->errors, fault->context_mark, fault_quote_hint(fault, text),
-               "a value that begins with %c needs quotes", fault_byte(fault, fault->context_mark));
-    return fault->context_mark.line;
-}
-
-static unsigned directive_line(const struct fault *fault)
-{
-    conf_error(fault->errors, fault->context_mark, STR("quote it"), "a word that begins with %% needs quotes");
-    return fault->context_mark.line;
-}
-
-static unsigned tag_bad(const struct fault *fault)
-{
-    struct str word = fault_flow_word(fault_text(fault, fault->context_mark));
-
-    conf_error(fault->errors, fault->context_mark, fault_quote_hint(fault, word),
-               "a word that begins with ! is taken for a YAML tag");
-    return fault->context_mark.line;
-}
-
 static const struct {
     const char *context; /* its beginning; NULL: any */
     const char *problem;
     unsigned (*report)(const struct fault *fault);
 } translations[] = {
-    {"while scanning a directive", "", directive_line},
-    {"while scanning a %", "", directive_line},
-    {"while scanning a tag", "", tag_bad},
-    {"while parsing a tag", "", tag_bad},
-    {"while parsing a node", "found undefined tag handle", tag_bad},
-    {"while scanning a block scalar", "did not find expected comment", block_header},
-    {"while scanning a block scalar", "found an indentation indicator", block_header},
+    {"while scanning a directive", "", word_percent},
+    {"while scanning a %", "", word_percent},
+    {"while scanning a tag", "", word_tag},
+    {"while parsing a tag", "", word_tag},
+    {"while parsing a node", "found undefined tag handle", word_tag},
+    {"while scanning a block scalar", "did not find expected comment", word_block_header},
+    {"while scanning a block scalar", "found an indentation indicator", word_block_header},
     {"while scanning a simple key", "could not find expected ':'", simple_key},
-    {"while scanning an alias", "", alias_name},
-    {"while scanning an anchor", "", alias_name},
-    {"while scanning a quoted scalar", "found unexpected", quote_open},
+    {"while scanning an alias", "", word_alias},
+    {"while scanning an anchor", "", word_alias},
+    {"while scanning a quoted scalar", "found unexpected", word_quote_open},
     {NULL, "mapping values are not allowed", second_colon},
-    {NULL, "found character that cannot start any token", token_start},
-    {NULL, "found a tab character", token_start},
+    {NULL, "found character that cannot start any token", word_indicator},
+    {NULL, "found a tab character", word_indicator},
     {NULL, "did not find expected <document start>", document_start},
     {NULL, "did not find expected key", key_expected},
     {NULL, "did not find expected '-' indicator", item_expected},
     {NULL, "did not find expected ',' or", flow_end_missing},
     {NULL, "found unexpected ':'", flow_colon},
     {NULL, "did not find expected node content", flow_content},
-    {NULL, "found unknown escape character", escape_unknown},
+    {NULL, "found unknown escape character", word_escape},
     {NULL, "block sequence entries are not allowed", list_inline},
 };
 
