@@ -185,7 +185,7 @@ def test_full_disk_for_logs(start, loop, disk):
     wait_for(logged, 'new lines in the access log')
     wait_for(lambda: re.search(r'access log .*: \d+ lines dropped: No space left', server_kit.read_text(disk.path('error.log'))), 'the loss is logged')
     assert_one_line_per_second(server_kit.read_text(disk.path('error.log')))
-    assert all(re.fullmatch(r'127\.0\.0\.1 - - \[.*\] "GET \S+ HTTP/1\.1" \d+ \d+ "-" "-" plain plain [0-9a-f]{32}', line) for line in
+    assert all(re.fullmatch(rf'127\.0\.0\.1 - - \[.*\] "GET \S+ {re.escape(http1.VERSION)}" \d+ \d+ "-" "-" plain plain [0-9a-f]{{32}}', line) for line in
                server_kit.read_text(disk.path('access.log')).splitlines()[lines + 1:]), 'whole lines'
     assert signal_and_wait(server, 15) == 0
 

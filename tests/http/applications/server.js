@@ -56,6 +56,7 @@ const server = http.createServer((request, response) => {
   answer(request, response);
 });
 
+server.keepAliveTimeout = 60_000; // tests count the connections, also on a busy machine
 server.on('connection', () => { connections++; });
 server.on('upgrade', (request, socket, head) => {
   socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n');
