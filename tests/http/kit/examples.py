@@ -10,6 +10,7 @@ from .upstream import Upstream
 
 FOLDER = pathlib.Path(__file__).parents[3] / 'conf/examples'
 TIMEOUT = 30 * server_kit.PATIENCE
+PAGE = b'the first page\n'     # index.html
 OTHER = '127.0.0.2'     # a client with this address is another one
 
 
@@ -22,6 +23,11 @@ def make_response(status='200 OK', fields=(), body=b'answer'):
         peer.send(head.encode() + (b'' if peer.request.method == 'HEAD' else body))
         return True
     return script
+
+
+def redirect(response):
+    """Status and target of a redirect."""
+    return response.status, response.headers['location']
 
 
 def echo(peer):
@@ -40,7 +46,7 @@ class Example:
         self.http, self.https = server_kit.free_port(), server_kit.free_port()
         self.server, self.upstreams, self.clients = None, [], []
         self.site = self.folder / 'www'
-        self.file('www/index.html', 'the first page\n')
+        self.file('www/index.html', PAGE)
 
     def file(self, name, content):
         """Creates a file in the folder of the test; returns its path."""
@@ -116,3 +122,10 @@ class Example:
 def names():
     """All configurations in conf/examples; its folders have their own tests."""
     return sorted(name for name in os.listdir(FOLDER) if name.endswith('.yaml'))
+
+
+def run_of_test(request, folder):
+    """For a fixture: yields the example whose name is that of the test. test_static_site runs static-site.yaml."""
+    example = Example(request.function.__name__.removeprefix('test_').replace('_', '-') + '.yaml', folder)
+    yield example
+    example.stop()
