@@ -72,7 +72,7 @@ class Client(threading.Thread):
             while not self.stopping.is_set():
                 if self.exchange():
                     self.times.append(time.monotonic())
-                    due = max(due + self.interval, self.times[-1] - 1)      # at most one second of requests is made up for
+                    due = max(due + self.interval, self.times[-1] - 1)      # delayed requests of at most one second are sent at once
                     time.sleep(max(0, due - time.monotonic()))
         except (OSError, ValueError, servers.BenchmarkError) as fault:
             self.fault = fault

@@ -17,7 +17,7 @@ import pages
 
 
 def schema_faults(schema, path='#'):
-    """Every reference inside the schema must lead somewhere, and every type be one of JSON's."""
+    """Every reference in the schema has a target in it, and every type is one of JSON."""
     definitions = schema.get('definitions', {})
     known = {'object', 'array', 'string', 'number', 'integer', 'boolean', 'null'}
 

@@ -14,7 +14,7 @@ struct ctl_argument {
     const char *name;               /* NULL: there are no more */
     bool number;                    /* a number, if the word is one; else a text */
     bool word;                      /* of an option: the name alone, for true; else NAME=VALUE */
-    /* Of an option, in the list of commands: "TIME"; NULL: "N" of a number, else "TEXT". */
+    /* Placeholder of an option's value in the list of commands: "TIME"; NULL: "N" for a number, else "TEXT". */
     const char *value;
 };
 

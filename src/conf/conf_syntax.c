@@ -6,7 +6,7 @@
 
 #include "base/saturate.h"
 
-/* The correction of "word rest" without a colon; of nginx's "location / {", a mapping. */
+/* The correction of "word rest", which lacks a colon; for nginx's "location / {" it is a mapping. */
 static struct str colon_hint(const struct fault *fault, struct str word, struct str rest)
 {
     struct str name = str_ends(rest, STR("{")) ? str_trim(str_slice(rest, 0, rest.length - 1)) : rest;

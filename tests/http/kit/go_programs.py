@@ -45,7 +45,7 @@ func NewHTTPProvider(bucket string) (challenge.Provider, error) {
 
 @contextlib.contextmanager
 def locked(folder):
-    """While it is locked, no other test process builds in the folder, which is made."""
+    """Creates the folder and locks it: no other test process builds in it meanwhile."""
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, 'lock'), 'w', encoding='ascii') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
