@@ -84,8 +84,7 @@ const struct directive static_directives[] = {
      .default_value = "index.html",
      .example = "index: [index.html, index.htm]",
      .help = "The index files of a directory: the first one that exists is sent; the last may be a path that begins "
-             "with a "
-             "slash."},
+             "with a slash."},
     {.name = "etag",
      .scopes = SCOPE_SITE,
      .type = DIRECTIVE_CHOICE,

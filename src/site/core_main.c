@@ -196,11 +196,10 @@ static const struct directive directives[] = {
      .default_value = "off",
      .syntax = "off | unix:path",
      .example = "control: unix:/run/sluice/control.sock",
-     .help = "The Unix socket of `sluice ctl`, which shows and changes the state of the running server: HTTP with JSON "
-             "below /v1. Only the user of the master and root can connect (mode 0600). It "
-             "shows the paths of requests in progress, without query components. The states and weights of "
-             "upstream servers that it sets last until the server ends, also after a reload that does not change "
-             "`down` or `weight` of the server.",
+     .help = "The Unix socket of `sluice ctl`, which shows and changes the state of the running server: HTTP with "
+             "JSON below /v1. Only the user of the master and root can connect (mode 0600). It shows the paths of "
+             "requests in progress, without query components. The states and weights of upstream servers that it sets "
+             "last until the server ends, also after a reload that does not change `down` or `weight` of the server.",
      .schema = "{\"oneOf\": [{\"enum\": [false, \"off\", \"no\", \"false\"]}, "
                "{\"type\": \"string\", \"pattern\": \"^unix:/\"}]}"},
     {.name = "ssl_aead",

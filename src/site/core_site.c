@@ -111,10 +111,9 @@ static const struct directive directives[] = {
      .syntax = CORE_ACCESS_LOG_SYNTAX,
      .example = "access_log: {path: stdout, format: main}",
      .help = "The destination of a log line per request (a file, stdout, stderr, or a receiver as in error_log), and "
-             "its format; or off. Lines "
-             "for a file are collected, at most for the time in `flush` (1s). `if` leaves out the requests whose "
-             "condition is empty or \"0\"; `sample` (0.01 or 1/100) logs an even share of the others, counted by each "
-             "worker.",
+             "its format; or off. Lines for a file are collected, at most for the time in `flush` (1s). `if` leaves "
+             "out the requests whose condition is empty or \"0\"; `sample` (0.01 or 1/100) logs an even share of the "
+             "others, counted by each worker.",
      .schema = CORE_ACCESS_LOG_SCHEMA},
     {.name = "keepalive_timeout",
      .scopes = SCOPE_SITE,

@@ -40,14 +40,13 @@ static const struct directive directives[] = {
      .children = core_acme_children,
      .example = "acme: {email: admin@example.org}",
      .help = "Settings of `ssl_certificate: acme`: certificates by ACME (RFC 8555) for the names of `server_name`. "
-             "Its use accepts the terms of service of the authority. The client program (`client`) requests them "
-             "in a process of its own. This server answers the challenges on all its "
-             "addresses: one of them must be port 80 of each name, or port 443 with `challenge: tls-alpn-01`. Until "
-             "the first certificate arrives, a self-signed one is used; new ones are used by new connections "
-             "without a reload. A certificate is renewed after two thirds of its lifetime, or in the window of the "
-             "authority (ACME Renewal Information, RFC 9773) if the client requests it; after failures, the "
-             "delay grows up to 12 hours. A reload tries again soon. Servers with the same first name share a "
-             "certificate with the names of all."},
+             "Its use accepts the terms of service of the authority. The client program (`client`) requests them in a "
+             "process of its own. This server answers the challenges on all its addresses: one of them must be port "
+             "80 of each name, or port 443 with `challenge: tls-alpn-01`. Until the first certificate arrives, a "
+             "self-signed one is used; new ones are used by new connections without a reload. A certificate is "
+             "renewed after two thirds of its lifetime, or in the window of the authority (ACME Renewal Information, "
+             "RFC 9773) if the client requests it; after failures, the delay grows up to 12 hours. A reload tries "
+             "again soon. Servers with the same first name share a certificate with the names of all."},
     {.name = "ssl_password_file",
      .scopes = SCOPE_HTTP | SCOPE_SERVER | SCOPE_STREAM | SCOPE_STREAM_SERVER,
      .type = DIRECTIVE_CUSTOM,

@@ -67,10 +67,9 @@ static const struct directive directives[] = {
      .syntax = CORE_ACCESS_LOG_SYNTAX,
      .example = "access_log: {path: stdout, format: basic}",
      .help = "The destination of a log line per connection (a file, stdout, stderr, or a receiver as in error_log), "
-             "and its format; or off. Lines "
-             "for a file are collected, at most for the time in `flush` (1s). `if` leaves out the connections whose "
-             "condition is empty or \"0\"; `sample` (0.01 or 1/100) logs an even share of the others, counted by each "
-             "worker.",
+             "and its format; or off. Lines for a file are collected, at most for the time in `flush` (1s). `if` "
+             "leaves out the connections whose condition is empty or \"0\"; `sample` (0.01 or 1/100) logs an even "
+             "share of the others, counted by each worker.",
      .schema = CORE_ACCESS_LOG_SCHEMA},
     {.name = "log_format",
      .scopes = SCOPE_STREAM,
