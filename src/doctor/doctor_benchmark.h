@@ -19,7 +19,7 @@ enum benchmark_size { BENCHMARK_LARGE, BENCHMARK_SMALL, BENCHMARK_SIZES };
 extern const char *const benchmark_path_names[BENCHMARK_PATHS];
 extern const uint32_t benchmark_lengths[BENCHMARK_SIZES];
 
-enum { BENCHMARK_ROUNDS = 5, BENCHMARK_SECONDS = 60 };
+enum { BENCHMARK_ROUNDS = 5, BENCHMARK_SECONDS = 120 };
 
 /* One measurement. */
 struct benchmark_sample {
