@@ -210,16 +210,16 @@ def sluice_copy(base):
 
 @pytest.fixture
 def forbidden(tmp_path, monkeypatch):
-    """forbidden(loop, **main) -> a server whose location /?NAME+VALUE runs an action of tests/sandbox/forbidden.c."""
+    """forbidden(loop, more=servers, **main) -> a server whose location /?NAME+VALUE runs an action of tests/sandbox/forbidden.c."""
     running = []
     if not os.path.exists(forbidden_kit.BINARY):
         pytest.skip('this build lacks modules')
     monkeypatch.setattr(server_kit, 'SLUICE', forbidden_kit.BINARY)
 
-    def launch(loop, location=None, http=None, environment=None, wait=True, **main):
+    def launch(loop, location=None, http=None, environment=None, wait=True, more=(), **main):
         port = server_kit.free_port()
         block = {'listen': f'127.0.0.1:{port}', 'location': {'/': {'forbidden': '$arg_action $arg_value'}, **(location or {})}}
-        made = server_kit.Server(tmp_path / f'forbidden{len(running)}', [block], loop=loop, http=http, main=main,
+        made = server_kit.Server(tmp_path / f'forbidden{len(running)}', [block, *more], loop=loop, http=http, main=main,
                                  environment=environment)
         os.chmod(made.folder, 0o755)
         made.plain = port

@@ -4,6 +4,7 @@ import email.utils
 import os
 import re
 import signal
+import subprocess
 import threading
 import time
 
@@ -224,22 +225,33 @@ def test_a_worker_that_sends_malformed_messages_is_killed(forbidden, loop):
 
 @pytest.mark.parametrize('byte', ['255', '1', '0'])
 def test_a_worker_that_overwrites_shared_memory_does_not_harm_the_master(forbidden, loop, tmp_path, byte):
-    """The master has zones of every kind. It reloads, replaces workers and exits as usual."""
-    (tmp_path / 'cache').mkdir()
-    os.chmod(tmp_path / 'cache', 0o777)
+    """The master has shared memory of every kind. It changes the log level and the ticket keys, reloads, replaces workers and exits as usual."""
+    for name in ('cache', 'acme'):
+        (tmp_path / name).mkdir()
+        os.chmod(tmp_path / name, 0o777)
+    group = {'server': ['127.0.0.1:9', '127.0.0.1:8'], 'zone': 'app 64k ports=any'}
     http = {'proxy_cache_path': {'path': str(tmp_path / 'cache'), 'keys_zone': 'a:1m'}, 'ssl_session_cache': 'shared:b:1m',
-            'limit_req_zone': '$arg_key zone=c:1m rate=1r/m', 'limit_conn_zone': '$arg_key zone=d:1m'}
-    location = {**SERVED, '/app/': {'proxy_pass': 'http://127.0.0.1:9', 'proxy_cache': 'a', 'limit_conn': 'd 1', 'limit_req': 'zone=c'}}
-    server = forbidden(loop, location=location, http=http, sandbox='off', worker_processes=1, worker_heartbeat_timeout='1s')
-    victim, = server.workers()
+            'limit_req_zone': '$arg_key zone=c:1m rate=1r/m', 'limit_conn_zone': '$arg_key zone=d:1m', 'status_zone': True,
+            'upstream': {'app': group}, 'otel_exporter': {'endpoint': 'http://127.0.0.1:9'}, 'otel_trace': True,
+            'acme': {'state': str(tmp_path / 'acme'), 'directory': 'https://127.0.0.1:9/dir', 'email': 'admin@example.org'}}
+    location = {**SERVED, '/app/': {'proxy_pass': 'http://app', 'proxy_cache': 'a', 'limit_conn': 'd 1', 'limit_req': 'zone=c'}}
+    stream = {'status_zone': True, 'upstream': {'tcp': group}, 'server': {'listen': f'127.0.0.1:{server_kit.free_port()}', 'proxy_pass': 'tcp'}}
+    secure = {'listen': f'127.0.0.1:{server_kit.free_port()} ssl', 'server_name': 'a.test', 'ssl_certificate': 'acme', 'return': '200 ok'}
+    control = f'unix:{tmp_path}/control.sock'
+    server = forbidden(loop, location=location, http=http, more=[secure], stream=stream, control=control, sandbox='off', worker_processes=1,
+                       worker_heartbeat_timeout='1s')
+    victim = int(re.search(r'worker process (\d+) started', server.errors())[1])
     result = forbidden_kit.attempt(server, 'overwrite', byte)
     assert result in (0, None)
     if result is None:      # the worker itself failed on what it wrote, or hung
         wait_for(lambda: f'worker process {victim} exited' in server.errors(), 'its end is logged')
     kill_each([victim])
-    wait_for(lambda: server.errors().count(' started') >= 2, 'a replacement')
+    wait_for(lambda: len(re.findall('worker process .* started', server.errors())) >= 2, 'a replacement')
+    if byte == '0':         # otherwise locks are held for ever, so that no worker responds
+        for words in (['log-level', 'notice'], ['ticket-keys', 'rotate']):
+            subprocess.run([server_kit.SLUICE, 'ctl', '-s', control, *words], timeout=60 * server_kit.PATIENCE, check=True)
     server.process.send_signal(signal.SIGHUP)
-    wait_for(lambda: server.errors().count(' started') >= 3, 'a new generation', 60)
+    wait_for(lambda: len(re.findall('worker process .* started', server.errors())) >= 3, 'a new generation', 60)
     assert signal_and_wait(server, signal.SIGTERM) == 0
 
 

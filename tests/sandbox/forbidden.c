@@ -402,10 +402,10 @@ static const struct module module_forbidden = {
 };
 
 extern const struct module module_return, module_static, module_gateway, module_proxy, module_limit_req,
-    module_limit_conn, module_control;
+    module_limit_conn, module_control, module_otel;
 
 /* Takes the place of the generated table. */
 const struct module *const module_table[] = {
-    &module_limit_req, &module_limit_conn, &module_forbidden, &module_return, &module_gateway, &module_proxy,
-    &module_static, &module_control, NULL,
+    &module_otel, &module_limit_req, &module_limit_conn, &module_forbidden, &module_return, &module_gateway,
+    &module_proxy, &module_static, &module_control, NULL,
 };
