@@ -14,7 +14,7 @@ SEMANTIC = r'(?:0|[1-9]\d*)(?:\.(?:0|[1-9]\d*)){2}'
 NAMED = {
     'README.md': r'^\| \| sluice (\S+) \|',
     'SECURITY.md': r'version (\S+) has no separate',
-    'debian/changelog': r'\Asluice \((\S+)\)',
+    'debian/changelog': r'\Asluice \(1:(\S+)\)', # the epoch: see docs/stability.md
     'conf/install/sluice.spec': r'^Version: +(\S+)$',
     'conf/examples/container/Containerfile': r'\bsluice:(\d\S*)',
     'conf/examples/kubernetes/deployment.yaml': r'image: sluice:(\S+)',
