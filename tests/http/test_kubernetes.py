@@ -138,8 +138,12 @@ class Pod:
         return (self.folder / 'output').read_text(encoding='utf-8')
 
 
+STOP = signal.Signals[re.search(r'^STOPSIGNAL (\w+)$', (FOLDER.parent / 'container/Containerfile').read_text(encoding='utf-8'), re.M)[1]]
+
+
 def ended(process):
-    process.send_signal(signal.SIGTERM)
+    """Kubernetes sends the stop signal of the image to each container."""
+    process.send_signal(STOP)
     return process.wait(20 * server_kit.PATIENCE)
 
 
