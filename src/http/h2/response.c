@@ -17,16 +17,10 @@
 
 #include <errno.h>
 
-/* Bytes are left that must follow the last chunk, before those of another stream. */
-static bool is_in_frame(const struct h2_stream *stream)
-{
-    return stream->interims_at < stream->interims.length || stream->pending.length || stream->frame_left;
-}
-
 static int produce_chunk(struct h2_stream *stream, struct chunk *chunk)
 {
     chunk->transfer = &stream->x.transfer;
-    chunk->ends_turn = stream->session->schedule.count > 1 && !is_in_frame(stream);
+    chunk->ends_turn = stream->session->schedule.count > 1 && !h2_stream_in_frame(stream);
     stream->x.response.bytes_sent += chunk_length(chunk);
     return 1;
 }
@@ -249,32 +243,25 @@ static int produce_ready(struct h2_stream *stream, size_t room, struct chunk *ou
     return stream->frame_left ? produce_payload(stream, room, out) : 0;
 }
 
+/*
+ * A complete response ends its stream at once, not at the next turn of the stream: the client may already use the place
+ * of the stream for another request.
+ */
 void h2_response_chunk_consumed(struct h2_session *h2)
 {
     struct h2_stream *stream = h2->sending;
 
-    if (!stream || is_in_frame(stream))
+    if (!stream || h2_stream_in_frame(stream))
         return;
     h2->sending = NULL;
-    if (stream->cancelled_in_frame)
+    if (stream->cancelled_in_frame) {
         h2_stream_end(stream, true);
-}
-
-static int continue_stream(struct h2_stream *stream, unsigned accept)
-{
-    switch (stream->stage) {
-    case H2_STAGE_REQUEST: /* only an interim response was queued */
-        h2_stream_unready(stream);
-        return 0;
-    case H2_STAGE_HEAD:
-        end_head(stream);
-        return 0;
-    case H2_STAGE_BODY:
-        return begin_payload(stream, accept);
-    default:
-        finish_response(stream);
-        return 0;
+        return;
     }
+    if (stream->stage == H2_STAGE_HEAD && !stream->failed)
+        end_head(stream);
+    if (h2_stream_response_given(stream))
+        finish_response(stream);
 }
 
 int h2_response_produce(struct h2_stream *stream, unsigned accept, size_t room, struct chunk *out)
@@ -285,5 +272,10 @@ int h2_response_produce(struct h2_stream *stream, unsigned accept, size_t room, 
         stream->session->sending = stream;
         return result;
     }
-    return stream->failed ? abort_response(stream, STR("")) : continue_stream(stream, accept);
+    if (stream->failed)
+        return abort_response(stream, STR(""));
+    if (stream->stage != H2_STAGE_REQUEST)
+        return begin_payload(stream, accept);
+    h2_stream_unready(stream); /* only an interim response was queued */
+    return 0;
 }

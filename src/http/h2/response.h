@@ -19,8 +19,8 @@ MUST_CHECK int h2_response_write_section(struct h2_stream *stream, const struct 
  */
 MUST_CHECK int h2_response_produce(struct h2_stream *stream, unsigned accept, size_t room, struct chunk *out);
 /*
- * The chunk given last was consumed. If a frame ended with it, other streams may send; a stream that was cancelled
- * meanwhile ends: its body owned the bytes of the chunk.
+ * The chunk given last was consumed. If a frame ended with it, other streams may send; a stream whose response is
+ * complete, or that was cancelled meanwhile, ends: its body owned the bytes of the chunk.
  */
 void h2_response_chunk_consumed(struct h2_session *h2);
 

@@ -50,9 +50,22 @@ struct h2_stream *h2_stream_find(const struct h2_session *h2, uint32_t id)
     return stream && !stream->cancelled_in_frame ? stream : NULL;
 }
 
+bool h2_stream_in_frame(const struct h2_stream *stream)
+{
+    return stream->interims_at < stream->interims.length || stream->pending.length || stream->frame_left;
+}
+
+bool h2_stream_response_given(const struct h2_stream *stream)
+{
+    bool last = stream->stage == H2_STAGE_END || (stream->stage == H2_STAGE_HEAD && stream->bodiless);
+
+    return last && !stream->failed && !h2_stream_in_frame(stream);
+}
+
 unsigned h2_stream_open_count(const struct h2_session *h2)
 {
-    bool closed = h2->sending && h2->sending->cancelled_in_frame; /* set only for the stream being sent */
+    const struct h2_stream *stream = h2->sending; /* only this one may be closed, but not ended */
+    bool closed = stream && (stream->cancelled_in_frame || (stream->body_whole && h2_stream_response_given(stream)));
 
     return h2->stream_count - (closed ? 1 : 0);
 }

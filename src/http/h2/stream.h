@@ -13,7 +13,11 @@
 struct h2_stream *h2_stream_create(struct h2_session *h2, uint32_t id);
 /* The open stream with this identifier, or NULL; also NULL for a stream with cancelled_in_frame. */
 struct h2_stream *h2_stream_find(const struct h2_session *h2, uint32_t id);
-/* The number of open streams (RFC 9113 5.1.2), without a stream with cancelled_in_frame. */
+/* Bytes are left that must follow the last chunk, before those of another stream. */
+bool h2_stream_in_frame(const struct h2_stream *stream);
+/* The last frame of the response was given to the wire. */
+bool h2_stream_response_given(const struct h2_stream *stream);
+/* The number of open streams (RFC 9113 5.1.2), without one that is closed by both sides but was not ended yet. */
 unsigned h2_stream_open_count(const struct h2_session *h2);
 /* Calls `visit` for every open stream, which it may end. */
 void h2_stream_each(struct h2_session *h2, void (*visit)(struct h2_stream *stream, const void *argument),

@@ -14,20 +14,32 @@ static void produce_bytes(size_t room, struct chunk *out)
         out->transfer->total += out->bytes.length;
 }
 
-/* Feeds the queued frames, then takes output up to the first payload byte of DATA. */
-static void send_into_payload(void)
+/* Feeds the queued frames, without taking output. */
+static void send_frames(void)
 {
     struct buffer sent = client.sent;
-    struct chunk chunk;
 
     client.sent = (struct buffer){0};
     ck_assert_uint_eq(protocol_http2.consume(server->session, buffer_str(&sent)), sent.length);
     buffer_finish(&sent);
-    while (client.input.length != H2_FRAME_HEAD + 1 || client.input.data[3] != H2_DATA) {
-        produce_bytes(1, &chunk);
-        ck_assert_int_eq(buffer_append(&server->out, chunk.bytes), 0);
-        h2_client_read(&client);
-    }
+}
+
+/* Takes one chunk of output, at most `room` bytes of it. */
+static void receive_chunk(size_t room)
+{
+    struct chunk chunk;
+
+    produce_bytes(room, &chunk);
+    ck_assert_int_eq(buffer_append(&server->out, chunk.bytes), 0);
+    h2_client_read(&client);
+}
+
+/* Feeds the queued frames, then takes output up to the first payload byte of DATA. */
+static void send_into_payload(void)
+{
+    send_frames();
+    while (client.input.length != H2_FRAME_HEAD + 1 || client.input.data[3] != H2_DATA)
+        receive_chunk(1);
 }
 
 /* The server completes a frame whose head it has sent; otherwise the client would misread the following frames. */
@@ -108,6 +120,36 @@ START_TEST(reset_stream_is_not_counted)
     h2_client_request(&client, 3, "GET", "/hello", true);
     h2_client_request(&client, 5, "GET", "/hello", true);
     expect("HEADERS 1 :status=200 content-length=5\nDATA 1 5 hello end\nRST_STREAM 5 REFUSED_STREAM\n" OK("3"));
+    close_session();
+}
+END_TEST
+
+/* Feeds three requests whose responses take turns, and takes output up to the end of the last one. */
+static void receive_three(uint32_t first, const char *path)
+{
+    char fields[200];
+
+    snprintf(fields, sizeof fields, ":method=GET\n:scheme=https\n:path=%s\n:authority=a\npriority=u=1, i\n", path);
+    for (uint32_t id = first; id < first + 6; id += 2)
+        h2_client_headers(&client, id, H2_FLAG_END_STREAM, fields);
+    send_frames();
+    while (!client.streams[(first + 4) / 2].ended)
+        receive_chunk(1000);
+}
+
+/* A stream is closed with the last frame of its response: the client may open another one at once (RFC 9113 5.1.2). */
+START_TEST(completed_responses_are_not_counted)
+{
+    open_session();
+    server->settings.http2.max_concurrent_streams = 3;
+    receive_three(1, "/hello");
+    receive_three(7, "/none");
+    receive_three(13, "/trailers");
+    receive_three(19, "/unknown");
+    receive_three(25, "/hello");
+    h2_client_flush(&client);
+    ck_assert_uint_eq(server->counters.h2_resets_sent[H2_REFUSED_STREAM], 0);
+    ck_assert_uint_eq(server->finished, 15);
     close_session();
 }
 END_TEST
@@ -366,6 +408,7 @@ int main(void)
         current_exchange_is_the_newest,
         body_stays_open_until_its_last_chunk_is_sent,
         reset_stream_is_not_counted,
+        completed_responses_are_not_counted,
         goaway_follows_the_frame_in_progress,
         goaway_for_abuse_follows_the_frame_in_progress,
         reset_of_a_request_cancels_its_exchange,
