@@ -1,6 +1,4 @@
-"""HTTP/2 conformance and other clients: h2spec, curl, nghttp, h2load and Node, each where it is installed."""
-import hashlib
-import json
+"""HTTP/2 conformance by h2spec; curl, nghttp and h2load, each where it is installed. test_http2_clients.py has more clients."""
 import os
 import re
 import shutil
@@ -79,35 +77,3 @@ def test_h2load_requests_succeed(served):
                           capture_output=True, text=True, timeout=TIMEOUT, check=False)
     assert '9000 succeeded, 0 failed, 0 errored, 0 timeout' in done.stdout, done.stdout
     assert 'status codes: 9000 2xx' in done.stdout
-
-
-NODE = '''
-const http2 = require('http2'), crypto = require('crypto');
-const session = http2.connect(process.argv[2], {rejectUnauthorized: false});
-const found = {};
-session.on('error', error => { console.error(error); process.exit(1); });
-const targets = process.argv.slice(3);
-let left = targets.length;
-for (const target of targets) {
-    const stream = session.request({':path': target}), hash = crypto.createHash('sha256');
-    stream.on('response', head => { found[target] = [head[':status']]; });
-    stream.on('data', piece => hash.update(piece));
-    stream.on('end', () => {
-        found[target].push(hash.digest('hex'));
-        if (--left === 0) { console.log(JSON.stringify(found)); session.close(); }
-    });
-}
-'''
-
-
-def test_node_client_fetches_files(served, tmp_path):
-    node = need('node')
-    script = tmp_path / 'client.js'
-    script.write_text(NODE)
-    names = ['one.txt', '65537.bin', '1048576.bin', 'ten.txt']
-    done = subprocess.run([node, str(script), f'{served.scheme}://127.0.0.1:{served.port}', *[f'/{name}' for name in names], '/missing'],
-                          capture_output=True, text=True, timeout=TIMEOUT, check=False)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found.pop('/missing')[0] == 404
-    assert found == {f'/{name}': [200, hashlib.sha256(content(served, name)).hexdigest()] for name in names}

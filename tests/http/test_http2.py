@@ -10,14 +10,13 @@ import subprocess
 
 import pytest
 
-from kit import http1, http2, server as server_kit, site as site_kit
+from kit import http1, http2, server as server_kit
 from kit.lifetime import wait_for
 from kit.server import read_text
 
 TIMEOUT = 30 * server_kit.PATIENCE
 HTTP = {'log_format': {'proof': '$server_protocol|$request|$status|$body_bytes_sent'},
         'limit_req_zone': '$uri zone=minute:64k rate=1r/m', 'limit_conn_zone': '$uri zone=open:64k'}
-FILES = 1000
 
 
 @pytest.fixture(scope='module')
@@ -198,33 +197,6 @@ def test_limit_conn_counts_streams(served):
     client.flush()
     wait_for(lambda: client.fetch('/single', method='HEAD').status == 200, 'the count falls with the stream')
     client.close()
-
-
-@pytest.fixture(scope='module')
-def many(base):
-    folder = base / 'http2-many'
-    folder.mkdir()
-    folder.chmod(0o755)
-    return str(folder), [site_kit.make_file(str(folder / f'{i}.bin'), i * 37 % 20000, seed=b'%d' % i) for i in range(FILES)]
-
-
-def test_thousand_files_on_three_connections(launch, loop, transport, many):
-    served = launch(loop, transport, server={'root': many[0], 'keepalive_requests': 2000})
-    clients = [open_client(served) for _ in range(3)]
-    waiting = {(i % 3, clients[i % 3].request(f'/{i}.bin')): i for i in range(90)}
-    following = iter(range(90, FILES))
-    while waiting:
-        for index, client in enumerate(clients):
-            done = [key for key in waiting if key[0] == index and client.responses[key[1]].over]
-            for key in done:
-                number = waiting.pop(key)
-                assert sha256(client.responses[key[1]].body) == many[1][number], number
-                if (number := next(following, None)) is not None:
-                    waiting[index, client.request(f'/{number}.bin')] = number
-            if not done and any(key[0] == index for key in waiting):
-                assert client.pump()
-    for client in clients:
-        client.close()
 
 
 def test_hundred_concurrent_streams(served):

@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from . import server as server_kit
+from .server import read_text
 
 TIMEOUT = 300 * server_kit.PATIENCE
 
@@ -94,3 +95,15 @@ def build(name, *packages):
         if not os.path.isdir(programs) or len(os.listdir(programs)) < len(packages):
             run(name, folder, 'install', *packages)
     return programs
+
+
+def compiled(name, text):
+    """The path of the program with this text, which uses the standard library only; skips the test if it cannot be compiled."""
+    folder = folder_of(name)
+    program, source = os.path.join(folder, name), os.path.join(folder, 'main.go')
+    with locked(folder):
+        if not os.path.exists(program) or read_text(source) != text:
+            with open(source, 'w', encoding='ascii') as stream:
+                stream.write(text)
+            run(name, folder, 'build', '-o', program, source)
+    return program
