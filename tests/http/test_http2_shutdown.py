@@ -1,12 +1,17 @@
 """The end of HTTP/2 connections by the server (RFC 9113 6.8): shutdown, reload, keepalive_requests and keepalive_time."""
+import concurrent.futures
 import os
 import signal
+import threading
 import time
 
 import pytest
 from kit import http2
-from kit.lifetime import signal_and_wait, refused
+from kit.lifetime import refused, signal_and_wait, wait_for
+from kit.server import RUNS
 from test_http2 import TIMEOUT, open_client, sha256
+
+CLIENTS, AT_ONCE, RELOADS = 3, 20, 4
 
 
 @pytest.mark.parametrize('how', [signal.SIGHUP, signal.SIGQUIT])
@@ -96,3 +101,40 @@ def test_keepalive_time_ends_the_connection(launch, loop, transport):
     client.to_end()
     assert client.goaway[-1] == (3, http2.NO_ERROR)
     client.close()
+
+
+def request_until_goaway(port, transport, ended):
+    """Keeps AT_ONCE streams open until GOAWAY or `ended`. Returns the last stream that GOAWAY names (or None), and the responses by stream."""
+    client = http2.connect(port, transport, TIMEOUT)
+    while not client.goaway and not ended.is_set():
+        for _ in range(AT_ONCE - sum(not response.over for response in client.responses.values())):
+            client.request('/65536.bin')
+        client.pump()
+    while not all(response.over for response in client.responses.values()) and client.pump():
+        pass
+    client.close()
+    return client.goaway[-1][0] if client.goaway else None, client.responses
+
+
+def test_reloads_fail_no_stream(start, loop, transport):
+    """Each stream up to the last one that GOAWAY names is completed (RFC 9113 6.8); a client repeats the others on a new connection."""
+    server = start(loop=loop, http={'keepalive_requests': 100000})
+    port, ended = server.plain if transport == 'plain' else server.port, threading.Event()
+
+    def request_until_ended():
+        found = []
+        while not ended.is_set():
+            found.append(request_until_goaway(port, transport, ended))
+        return found
+    with concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
+        clients = [pool.submit(request_until_ended) for _ in range(CLIENTS)]
+        for generation in range(2, 2 + RELOADS):
+            time.sleep(0.3)
+            server.process.send_signal(signal.SIGHUP)
+            wait_for(lambda generation=generation: server.errors().count(RUNS) >= generation, 'the new workers run')
+        ended.set()
+        connections = [connection for client in clients for connection in client.result(TIMEOUT)]
+    assert sum(last is not None for last, _ in connections) >= CLIENTS, 'connections end by GOAWAY'
+    for last, responses in connections:
+        accepted = [response for stream, response in responses.items() if last is None or stream <= last]
+        assert {(response.ended, response.status, len(response.body)) for response in accepted} == {(True, 200, 65536)}, last
