@@ -1,5 +1,10 @@
 """HTTP/2 clients, and upstream servers with HTTP/1.1: fields, bodies and trailers in both directions."""
+import contextlib
 import hashlib
+import queue
+import socket
+import threading
+import time
 
 import pytest
 
@@ -7,6 +12,7 @@ from kit import broken_records, http2, server as server_kit, upstream as upstrea
 from kit.lifetime import wait_for
 
 TIMEOUT = 60 * server_kit.PATIENCE
+DELAY = 0.05        # seconds, in each direction
 BIG = hashlib.shake_128(b'http2').digest(20_000_000)
 PATIENT = ('proxy_read_timeout', 'lingering_timeout', 'lingering_time')
 
@@ -136,6 +142,52 @@ def test_large_bodies_in_both_directions(client, upstream):
     assert hashlib.sha256(received.body).digest() == hashlib.sha256(BIG).digest()
     seen = next(request for request in reversed(upstream.requests) if request.target == '/up')
     assert hashlib.sha256(seen.body).digest() == hashlib.sha256(BIG).digest()
+
+
+class DelayedPath:
+    """Forwards one connection, each byte DELAY after it was received."""
+
+    def __init__(self, port):
+        self.listener = socket.create_server(('127.0.0.1', 0))
+        self.port = self.listener.getsockname()[1]
+        self.target = port
+        threading.Thread(target=self.connect, daemon=True).start()
+
+    def connect(self):
+        near, far = self.listener.accept()[0], socket.create_connection(('127.0.0.1', self.target))
+        for source, destination in ((near, far), (far, near)):
+            pieces = queue.Queue()
+            threading.Thread(target=self.receive, args=(source, pieces), daemon=True).start()
+            threading.Thread(target=self.send, args=(destination, pieces), daemon=True).start()
+
+    def receive(self, source, pieces):
+        while piece := http2.receive(source):
+            pieces.put((time.monotonic() + DELAY, piece))
+        pieces.put((0, b''))
+
+    def send(self, destination, pieces):
+        with contextlib.suppress(OSError):      # the other end has closed
+            while (found := pieces.get())[1]:
+                time.sleep(max(0, found[0] - time.monotonic()))
+                destination.sendall(found[1])
+            destination.shutdown(socket.SHUT_WR)
+
+
+def test_windows_of_an_upload_grow_with_the_delay(served, upstream):
+    """With windows of 64 KiB, a path with a delay of 100 ms would carry 5 Mbit/s."""
+    client = http2.connect(DelayedPath(served.port).port, served.transport, TIMEOUT)
+    stream, body = client.request('/streamed/slow', method='POST', end=False), BIG[:6_000_000]
+    windows = [client.h2.local_flow_control_window(stream)]
+    while body:
+        client.send_body(stream, body[:windows[-1]], end=False)
+        body = body[windows[-1]:]
+        assert not body or client.pump()
+        windows.append(client.h2.local_flow_control_window(stream))
+    client.h2.end_stream(stream)
+    client.flush()
+    assert client.wait(stream).status == 200 and upstream.last().body == BIG[:6_000_000]
+    assert windows[0] <= 65536 and max(windows) > 4 * 65536
+    client.close()
 
 
 def test_upload_above_client_max_body_size_is_413(client):
