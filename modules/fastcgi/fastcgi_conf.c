@@ -3,7 +3,7 @@
  */
 #include "fastcgi.h"
 
-#include "base/limits.h"
+#include "modules/gateway/gateway_rows.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -65,23 +65,6 @@ static int read_split(struct conf_reader *reader, const struct conf_node *node, 
     return -EINVAL;
 }
 
-#define DURATION(key, field, text)                                                                           \
-    {.name = (key),                                                                                          \
-     .scopes = SCOPE_SITE,                                                                                   \
-     .type = DIRECTIVE_DURATION,                                                                             \
-     .offset = AT(gateway.field),                                                                              \
-     .default_value = "60s",                                                                                 \
-     .example = key ": 20s",                                                                                 \
-     .help = (text)}
-#define SWITCH(key, field, text)                                                                             \
-    {.name = (key),                                                                                          \
-     .scopes = SCOPE_SITE,                                                                                   \
-     .type = DIRECTIVE_SWITCH,                                                                               \
-     .offset = AT(gateway.field),                                                                              \
-     .default_value = "off",                                                                                 \
-     .example = key ": on",                                                                                  \
-     .help = (text)}
-
 const struct directive fastcgi_directives[] = {
     {.name = "fastcgi_pass",
      .scopes = SCOPE_LOCATION,
@@ -128,95 +111,36 @@ const struct directive fastcgi_directives[] = {
      .example = "fastcgi_split_path_info: ^(.+\\.php)(/.*)$",
      .help = "A regular expression with two groups: the script in the path ($fastcgi_script_name), and the rest of "
              "the path ($fastcgi_path_info, sent as PATH_INFO)."},
-    DURATION("fastcgi_connect_timeout", connect_timeout_ms, "The timeout for connecting to the application."),
-    DURATION("fastcgi_send_timeout", send_timeout_ms,
-             "The timeout between two successful writes of a request to the application."),
-    DURATION("fastcgi_read_timeout", read_timeout_ms, "The timeout between two reads from the application."),
-    SWITCH("fastcgi_buffering", buffering.responses, "As proxy_buffering, for responses of applications."),
-    SWITCH("fastcgi_request_buffering", buffering.requests,
-           "As proxy_request_buffering. A chunked body is always read completely, because FastCGI needs its length."),
-    SWITCH("fastcgi_intercept_errors", intercept_errors,
-           "Responses with a status from 300 on that error_page lists are replaced by the error page."),
-    SWITCH("fastcgi_ignore_client_abort", ignore_client_abort,
-           "Continue a request whose client has closed its side of the connection."),
-    {.name = "fastcgi_buffers",
-     .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_CUSTOM,
-     .offset = AT(gateway.buffering.count),
-     .row_size = 2 * sizeof(uint64_t),
-     .row = gateway_read_buffers,
-     .default_value = "8 8k",
-     .syntax = "number size",
-     .example = "fastcgi_buffers: 16 16k",
-     .help = "Number and size of the buffers in memory for a response, with fastcgi_buffering."},
-    {.name = "fastcgi_buffer_size",
-     .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_SIZE,
-     .offset = AT(gateway.buffer_size),
-     .default_value = "16k",
-     .low = 1024,
-     .high = LIMIT_REQUEST_HEAD,
-     .example = "fastcgi_buffer_size: 32k",
-     .help = "The maximum length of a response head."},
-    {.name = "fastcgi_max_temp_file_size",
-     .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_SIZE,
-     .offset = AT(gateway.buffering.file_max),
-     .default_value = "1g",
-     .high = LIMIT_SPOOL_FILE,
-     .example = "fastcgi_max_temp_file_size: 256m",
-     .help = "The maximum size of the temporary file for a response; 0: no file."},
-    {.name = "fastcgi_temp_path",
-     .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_PATH,
-     .written = true,
-     .offset = AT(gateway.buffering.directory),
-     .default_value = "/var/tmp",
-     .example = "fastcgi_temp_path: /var/cache/sluice",
-     .help = "The directory of temporary files with response bodies; those with request bodies are in "
-             "client_body_temp_path. They are unnamed. It is created as that of proxy_temp_path."},
-    {.name = "fastcgi_hide_header",
-     .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_WORDS,
-     .merge = MERGE_APPEND,
-     .offset = AT(gateway.hide_headers),
-     .example = "fastcgi_hide_header: X-Powered-By",
-     .help = "Header fields of a response that are not passed on, in addition to Date, Server, X-Pad and X-Accel-*."},
-    {.name = "fastcgi_pass_header",
-     .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_WORDS,
-     .merge = MERGE_APPEND,
-     .offset = AT(gateway.pass_headers),
-     .example = "fastcgi_pass_header: Date",
-     .help = "Header fields of a response that are passed on although they are dropped by default."},
-    {.name = "fastcgi_ignore_headers",
-     .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_FLAGS,
-     .offset = AT(gateway.cache.ignore),
-     .choices = gateway_ignored_headers,
-     .example = "fastcgi_ignore_headers: X-Accel-Redirect",
-     .help = "Header fields of a response that are ignored, as with proxy_ignore_headers."},
-    {.name = "fastcgi_next_upstream",
-     .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_FLAGS,
-     .offset = AT(gateway.next),
-     .choices = gateway_next_words,
-     .default_value = "error timeout",
-     .example = "fastcgi_next_upstream: [error, timeout, http_503]",
-     .help = "Cases in which another server of the group is tried, as with proxy_next_upstream."},
-    {.name = "fastcgi_next_upstream_tries",
-     .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_NUMBER,
-     .offset = AT(gateway.next_tries),
-     .default_value = "0",
-     .example = "fastcgi_next_upstream_tries: 2",
-     .help = "The maximum number of servers that are tried for one request; 0: all."},
-    {.name = "fastcgi_next_upstream_timeout",
-     .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_DURATION,
-     .offset = AT(gateway.next_timeout_ms),
-     .default_value = "0",
-     .example = "fastcgi_next_upstream_timeout: 10s",
-     .help = "How long further servers are tried, counted from the first attempt; 0: no limit."},
+    GATEWAY_DURATION_ROW("fastcgi_connect_timeout", AT(gateway), connect_timeout_ms, "60s", "20s",
+                         "The timeout for connecting to the application."),
+    GATEWAY_DURATION_ROW("fastcgi_send_timeout", AT(gateway), send_timeout_ms, "60s", "20s",
+                         "The timeout between two successful writes of a request to the application."),
+    GATEWAY_DURATION_ROW("fastcgi_read_timeout", AT(gateway), read_timeout_ms, "60s", "20s",
+                         "The timeout between two reads from the application."),
+    GATEWAY_SWITCH_ROW("fastcgi_buffering", AT(gateway), buffering.responses,
+                       "As proxy_buffering, for responses of applications."),
+    GATEWAY_SWITCH_ROW("fastcgi_request_buffering", AT(gateway), buffering.requests,
+                       "As proxy_request_buffering. A chunked body is always read completely, because FastCGI needs "
+                       "its length."),
+    GATEWAY_INTERCEPT_ROW("fastcgi", AT(gateway)),
+    GATEWAY_IGNORE_ABORT_ROW("fastcgi", AT(gateway)),
+    GATEWAY_BUFFERS_ROW("fastcgi", AT(gateway)),
+    GATEWAY_BUFFER_SIZE_ROW("fastcgi", AT(gateway)),
+    GATEWAY_FILE_SIZE_ROW("fastcgi", AT(gateway),
+                          "The maximum size of the temporary file for a response; 0: no file."),
+    GATEWAY_FILE_FOLDER_ROW("fastcgi", AT(gateway),
+                            "The directory of temporary files with response bodies; those with request bodies are in "
+                            "client_body_temp_path. They are unnamed. It is created as that of proxy_temp_path."),
+    GATEWAY_FIELDS_ROW("fastcgi_hide_header", AT(gateway), hide_headers, "X-Powered-By",
+                       "Header fields of a response that are not passed on, in addition to Date, Server, X-Pad and "
+                       "X-Accel-*."),
+    GATEWAY_FIELDS_ROW("fastcgi_pass_header", AT(gateway), pass_headers, "Date",
+                       "Header fields of a response that are passed on although they are dropped by default."),
+    GATEWAY_IGNORE_HEADERS_ROW("fastcgi", AT(gateway),
+                               "Header fields of a response that are ignored, as with proxy_ignore_headers."),
+    GATEWAY_NEXT_ROW("fastcgi", AT(gateway),
+                     "Cases in which another server of the group is tried, as with proxy_next_upstream."),
+    GATEWAY_NEXT_TRIES_ROW("fastcgi", AT(gateway)),
+    GATEWAY_NEXT_TIMEOUT_ROW("fastcgi", AT(gateway)),
     {0},
 };

@@ -3,7 +3,7 @@
  */
 #include "grpc.h"
 
-#include "base/limits.h"
+#include "modules/gateway/gateway_rows.h"
 #include "upstream/upstream_bind.h"
 #include "upstream/upstream_ssl_rows.h"
 
@@ -31,23 +31,6 @@ int grpc_conf_check(void *conf, struct conf_reader *reader, const struct conf_no
     return error ? error : gateway_conf_complete(&own->gateway, reader, at);
 }
 
-#define DURATION(key, field, ahead, text)                                                                    \
-    {.name = (key),                                                                                          \
-     .scopes = SCOPE_SITE,                                                                                   \
-     .type = DIRECTIVE_DURATION,                                                                             \
-     .offset = AT(gateway.field),                                                                            \
-     .default_value = (ahead),                                                                               \
-     .example = key ": 20s",                                                                                 \
-     .help = (text)}
-#define FIELDS(key, field, text)                                                                             \
-    {.name = (key),                                                                                          \
-     .scopes = SCOPE_SITE,                                                                                   \
-     .type = DIRECTIVE_WORDS,                                                                                \
-     .merge = MERGE_APPEND,                                                                                  \
-     .offset = AT(gateway.field),                                                                            \
-     .example = key ": X-Runtime",                                                                           \
-     .help = (text)}
-
 const struct directive grpc_directives[] = {
     {.name = "grpc_pass",
      .scopes = SCOPE_LOCATION,
@@ -73,57 +56,28 @@ const struct directive grpc_directives[] = {
      .example = "grpc_set_header: [X-Request-Id $request_id, {Host: $host}]",
      .help = "Header fields of the upstream request, as proxy_set_header.",
      .schema = "{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"object\"}]}"},
-    FIELDS("grpc_hide_header", hide_headers,
-           "Header fields of a response that are not passed on, as proxy_hide_header."),
-    FIELDS("grpc_pass_header", pass_headers,
-           "Header fields of a response that are passed on although they are dropped by default."),
-    {.name = "grpc_ignore_headers",
-     .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_FLAGS,
-     .offset = AT(gateway.cache.ignore),
-     .choices = gateway_ignored_headers,
-     .example = "grpc_ignore_headers: X-Accel-Redirect",
-     .help = "Header fields of a response without effect on this server, as proxy_ignore_headers."},
+    GATEWAY_FIELDS_ROW("grpc_hide_header", AT(gateway), hide_headers, "X-Runtime",
+                       "Header fields of a response that are not passed on, as proxy_hide_header."),
+    GATEWAY_FIELDS_ROW("grpc_pass_header", AT(gateway), pass_headers, "X-Runtime",
+                       "Header fields of a response that are passed on although they are dropped by default."),
+    GATEWAY_IGNORE_HEADERS_ROW("grpc", AT(gateway),
+                               "Header fields of a response without effect on this server, as proxy_ignore_headers."),
     UPSTREAM_BIND_ROW("grpc_bind", SCOPE_SITE, AT(gateway.bind)),
-    DURATION("grpc_connect_timeout", connect_timeout_ms, "60s", "The timeout for connecting to the server."),
-    DURATION("grpc_send_timeout", send_timeout_ms, "60s",
-             "The timeout between two successful writes of a request to the server."),
-    DURATION("grpc_read_timeout", read_timeout_ms, "60s",
-             "The timeout between two reads of a response. A stream that is idle for longer needs a higher value."),
-    DURATION("grpc_next_upstream_timeout", next_timeout_ms, "0",
-             "How long further servers are tried, counted from the first attempt; 0: no limit."),
-    {.name = "grpc_buffer_size",
-     .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_SIZE,
-     .offset = AT(gateway.buffer_size),
-     .default_value = "16k",
-     .low = 1024,
-     .high = LIMIT_REQUEST_HEAD,
-     .example = "grpc_buffer_size: 32k",
-     .help = "The maximum length of a response head."},
-    {.name = "grpc_next_upstream",
-     .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_FLAGS,
-     .offset = AT(gateway.next),
-     .choices = gateway_next_words,
-     .default_value = "error timeout",
-     .example = "grpc_next_upstream: [error, timeout, http_503]",
-     .help = "Cases in which another server of the group is tried, as proxy_next_upstream. Requests of gRPC are POST "
-             "requests: without non_idempotent only those that the server did not process are sent again."},
-    {.name = "grpc_next_upstream_tries",
-     .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_NUMBER,
-     .offset = AT(gateway.next_tries),
-     .default_value = "0",
-     .example = "grpc_next_upstream_tries: 2",
-     .help = "The maximum number of servers that are tried for one request; 0: all."},
-    {.name = "grpc_intercept_errors",
-     .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_SWITCH,
-     .offset = AT(gateway.intercept_errors),
-     .default_value = "off",
-     .example = "grpc_intercept_errors: on",
-     .help = "Responses with a status from 300 on that error_page lists are replaced by the error page."},
+    GATEWAY_DURATION_ROW("grpc_connect_timeout", AT(gateway), connect_timeout_ms, "60s", "20s",
+                         "The timeout for connecting to the server."),
+    GATEWAY_DURATION_ROW("grpc_send_timeout", AT(gateway), send_timeout_ms, "60s", "20s",
+                         "The timeout between two successful writes of a request to the server."),
+    GATEWAY_DURATION_ROW("grpc_read_timeout", AT(gateway), read_timeout_ms, "60s", "20s",
+                         "The timeout between two reads of a response. A stream that is idle for longer needs a "
+                         "higher value."),
+    GATEWAY_NEXT_TIMEOUT_ROW("grpc", AT(gateway)),
+    GATEWAY_BUFFER_SIZE_ROW("grpc", AT(gateway)),
+    GATEWAY_NEXT_ROW("grpc", AT(gateway),
+                     "Cases in which another server of the group is tried, as proxy_next_upstream. Requests of gRPC "
+                     "are POST requests: without non_idempotent only those that the server did not process are sent "
+                     "again."),
+    GATEWAY_NEXT_TRIES_ROW("grpc", AT(gateway)),
+    GATEWAY_INTERCEPT_ROW("grpc", AT(gateway)),
     UPSTREAM_SSL_ROWS("grpc", SCOPE_SITE, AT(gateway.ssl), AT(ssl_server_name), AT(ssl_session_reuse),
                       AT(gateway.ssl_name)),
     {.name = "grpc_ssl_password_file",
