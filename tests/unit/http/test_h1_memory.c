@@ -3,98 +3,14 @@
  * the output is a prefix of the right response or a 500.
  */
 #include "base/limits.h"
-#include "http/protocol.h"
+#include "memory_server.h"
 #include "suite.h"
 
-#include <errno.h>
 #include <stdio.h>
-
-void *__real_malloc(size_t size);
-void *__real_realloc(void *memory, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_realloc(void *memory, size_t size);
-
-static long until_failure = -1; /* number of allocations that still succeed; -1: all */
-
-static bool fails(void)
-{
-    if (until_failure < 0)
-        return false;
-    return until_failure-- == 0;
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_realloc(void *memory, size_t size)
-{
-    return fails() ? NULL : __real_realloc(memory, size);
-}
-
-static int open_exchanges;
-
-static void finished(void *owner, struct exchange *x)
-{
-    open_exchanges--;
-}
-
-static void wake(void *owner)
-{
-}
-
-static void answer(struct exchange *x, int status)
-{
-    x->response.status = status;
-    if (headers_add(&x->response.headers, &x->arena, STR("X"), STR("y")) != 0)
-        x->response.status = 500;
-    x->response.body = body_bytes(&x->arena, STR("body"));
-    if (x->response.body)
-        x->response.body->length = status == 200 ? BODY_LENGTH_UNKNOWN : 4;
-    if (headers_add(&x->response.trailers, &x->arena, STR("T"), STR("t")) != 0)
-        x->response.status = 500;
-    exchange_respond(x);
-}
-
-/* Reads the available bytes of the body, and responds when it ends. */
-static void read_body(void *owner)
-{
-    struct exchange *x = owner;
-    struct chunk chunk;
-    int result;
-
-    x->request.body->wake = read_body;
-    x->request.body->owner = x;
-    while ((result = x->request.body->ops->next(x->request.body, CHUNK_BYTES, 4, &chunk)) == 1)
-        ;
-    if (result != -EAGAIN)
-        answer(x, result ? exchange_body_status(result) : 200);
-}
-
-static void begun(void *owner, struct exchange *x)
-{
-    static struct header link = {{"Link", 4}, {"</a>", 4}};
-    static const struct headers hints = {.items = &link, .count = 1};
-
-    open_exchanges++;
-    if (exchange_inform(x, 103, &hints) != 0 || exchange_inform(x, 103, &hints) != 0) {
-        answer(x, 500);
-        return;
-    }
-    read_body(x);
-}
-
-static void rejected(void *owner, struct exchange *x, int status)
-{
-    open_exchanges++;
-    answer(x, status);
-}
 
 /* Sends `sent` in pieces of seven bytes; allocation number `failing` fails. Returns true if an allocation failed. */
 static bool run_with_failure(struct str sent, long failing, char *received, size_t size)
 {
-    static const struct exchange_events events = {begun, rejected, finished, wake};
     static const struct session_settings settings = {.header_buffer_size = 1024,
                                                      .large_header_size = 8192,
                                                      .head_max = 32768,
@@ -111,9 +27,10 @@ static bool run_with_failure(struct str sent, long failing, char *received, size
     size_t have = 0;
     bool refused_one;
 
-    open_exchanges = 0;
-    until_failure = failing;
-    session = protocol_http1.open(&settings, &events, NULL, &shared);
+    memory_server_open = 0;
+    memory_server_interims = 2;
+    memory_server_until_failure = failing;
+    session = protocol_http1.open(&settings, &memory_server_events, NULL, &shared);
     for (size_t at = 0; session && at < sent.length;) {
         at += protocol_http1.consume(session, str_slice(sent, at, at + 7));
         while (protocol_http1.produce(session, CHUNK_BYTES, 100, &chunk) == 1) {
@@ -123,12 +40,12 @@ static bool run_with_failure(struct str sent, long failing, char *received, size
                 abort(); /* not ck_assert, which allocates */
         }
     }
-    refused_one = failing >= 0 && until_failure < 0;
-    until_failure = -1;
+    refused_one = failing >= 0 && memory_server_until_failure < 0;
+    memory_server_until_failure = -1;
     received[have] = '\0';
     if (session)
         protocol_http1.close(session);
-    ck_assert_int_eq(open_exchanges, 0);
+    ck_assert_int_eq(memory_server_open, 0);
     arena_pool_finish(&pool);
     return refused_one;
 }

@@ -4,92 +4,10 @@
  */
 #include "http/h2/frame.h"
 #include "http/h2/hpack_encode.h"
-#include "http/protocol.h"
+#include "memory_server.h"
 #include "suite.h"
 
 #include <errno.h>
-
-void *__real_malloc(size_t size);
-void *__real_realloc(void *memory, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_realloc(void *memory, size_t size);
-
-static long until_failure = -1; /* number of allocations that still succeed; -1: all */
-
-static bool fails(void)
-{
-    if (until_failure < 0)
-        return false;
-    return until_failure-- == 0;
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_realloc(void *memory, size_t size)
-{
-    return fails() ? NULL : __real_realloc(memory, size);
-}
-
-static int open_exchanges;
-
-static void finished(void *owner, struct exchange *x)
-{
-    open_exchanges--;
-}
-
-static void wake(void *owner)
-{
-}
-
-static void answer(struct exchange *x, int status)
-{
-    x->response.status = status;
-    if (headers_add(&x->response.headers, &x->arena, STR("X"), STR("y")) != 0)
-        x->response.status = 500;
-    x->response.body = body_bytes(&x->arena, STR("body"));
-    if (x->response.body)
-        x->response.body->length = status == 200 ? BODY_LENGTH_UNKNOWN : 4;
-    if (headers_add(&x->response.trailers, &x->arena, STR("T"), STR("t")) != 0)
-        x->response.status = 500;
-    exchange_respond(x);
-}
-
-/* Reads the available bytes of the body, and responds when it ends. */
-static void read_body(void *owner)
-{
-    struct exchange *x = owner;
-    struct chunk chunk;
-    int result;
-
-    x->request.body->wake = read_body;
-    x->request.body->owner = x;
-    while ((result = x->request.body->ops->next(x->request.body, CHUNK_BYTES, 4, &chunk)) == 1)
-        ;
-    if (result != -EAGAIN)
-        answer(x, result ? exchange_body_status(result) : 200);
-}
-
-static void begun(void *owner, struct exchange *x)
-{
-    static struct header link = {{"Link", 4}, {"</a>", 4}};
-    static const struct headers hints = {.items = &link, .count = 1};
-
-    open_exchanges++;
-    if (exchange_inform(x, 103, &hints) != 0) {
-        answer(x, 500);
-        return;
-    }
-    read_body(x);
-}
-
-static void rejected(void *owner, struct exchange *x, int status)
-{
-    open_exchanges++;
-    answer(x, status);
-}
 
 static char input[20000]; /* the client's bytes */
 static char *input_end;
@@ -139,7 +57,6 @@ struct outcome {
 /* Feeds the client's bytes by `piece`; allocation number `failing` fails. */
 static void run_with_failure(size_t piece, long failing, struct outcome *outcome)
 {
-    static const struct exchange_events events = {begun, rejected, finished, wake};
     static const struct session_settings settings = {
         .header_buffer_size = 1024,
         .large_header_size = 8192,
@@ -157,11 +74,12 @@ static void run_with_failure(size_t piece, long failing, struct outcome *outcome
     struct str rest = str_of(input, (size_t)(input_end - input));
     struct chunk chunk;
 
-    open_exchanges = 0;
+    memory_server_open = 0;
+    memory_server_interims = 1;
     outcome->length = 0;
     outcome->result = -ENOMEM;
-    until_failure = failing;
-    session = protocol_http2.open(&settings, &events, NULL, &shared);
+    memory_server_until_failure = failing;
+    session = protocol_http2.open(&settings, &memory_server_events, NULL, &shared);
     while (session && rest.length) {
         rest = str_skip(rest, protocol_http2.consume(session, str_slice(rest, 0, piece)));
         while ((outcome->result = protocol_http2.produce(session, CHUNK_BYTES, 100, &chunk)) == 1) {
@@ -171,11 +89,11 @@ static void run_with_failure(size_t piece, long failing, struct outcome *outcome
             outcome->length += chunk.bytes.length;
         }
     }
-    outcome->failed = failing >= 0 && until_failure < 0;
-    until_failure = -1;
+    outcome->failed = failing >= 0 && memory_server_until_failure < 0;
+    memory_server_until_failure = -1;
     if (session)
         protocol_http2.close(session);
-    ck_assert_int_eq(open_exchanges, 0);
+    ck_assert_int_eq(memory_server_open, 0);
     arena_pool_finish(&pool);
     check_frames(str_of(outcome->bytes, outcome->length), outcome->result < 0 && outcome->result != -EAGAIN);
 }
