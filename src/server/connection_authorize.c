@@ -1,6 +1,6 @@
 /*
- * Checks whether a client may use a virtual server: by its certificate (`ssl_verify_client`) and by early data
- * (`ssl_early_data`).
+ * Checks whether a client may use a virtual server: by its certificate (`ssl_verify_client`), by the server's
+ * certificate of the connection, and by early data (`ssl_early_data`).
  */
 #include "server/connection.h"
 #include "server/connection_internal.h"
@@ -45,6 +45,22 @@ static int check_certificate(struct request_state *request)
     return status;
 }
 
+/*
+ * RFC 9110 7.4: clients share a connection of HTTP/2 between the hosts that its certificate names (RFC 9113 9.1.1). As
+ * in nginx, requests of HTTP/1.1 and clients without SNI (gateways) may name any host.
+ */
+static int check_host(const struct request_state *request)
+{
+    const struct tls_session *tls = request->connection->wire.tls;
+    const struct request *head = &request->x->request;
+
+    if (!tls || head->version != HTTP_2 || tls_session_settings(tls)->owner == request->server ||
+        tls_session_server_name(tls).length == 0 || tls_session_certificate_covers(tls, head->host))
+        return 0;
+    log_authorization(request->connection, "the certificate of the connection is not valid for the requested host", "");
+    return 421;
+}
+
 /* RFC 9110 9.2.1: a replay of a safe request is harmless. */
 static bool is_safe(const struct request *request)
 {
@@ -74,5 +90,7 @@ int connection_authorize(struct request_state *request)
 {
     int status = check_certificate(request);
 
-    return status ? status : check_early(request);
+    if (!status)
+        status = check_early(request);
+    return status ? status : check_host(request);
 }

@@ -126,6 +126,8 @@ struct str tls_session_cipher(const struct tls_session *session);      /* "TLS_A
 struct str tls_session_curve(const struct tls_session *session);       /* "X25519", "prime256v1", "X25519MLKEM768" */
 struct str tls_session_alpn(const struct tls_session *session);        /* "http/1.1", or empty */
 struct str tls_session_server_name(const struct tls_session *session); /* SNI or empty */
+/* True if the server's certificate of this session is valid for the DNS name. */
+bool tls_session_certificate_covers(const struct tls_session *session, struct str host);
 /* The session id in hexadecimal for $ssl_session_id, into `into` (at least 65 bytes). */
 struct str tls_session_id(const struct tls_session *session, char *into, size_t size);
 /* True if the handshake resumed a session. */

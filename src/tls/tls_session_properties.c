@@ -4,6 +4,7 @@
 #include "tls/tls_session_private.h"
 
 #include <openssl/objects.h>
+#include <openssl/x509v3.h>
 
 struct tls_session *tls_session_of(const SSL *ssl)
 {
@@ -119,4 +120,11 @@ bool tls_session_reused(const struct tls_session *session)
 const struct tls_settings *tls_session_settings(const struct tls_session *session)
 {
     return session->server->settings;
+}
+
+bool tls_session_certificate_covers(const struct tls_session *session, struct str host)
+{
+    X509 *certificate = SSL_get_certificate(session->ssl);
+
+    return certificate && host.length > 0 && X509_check_host(certificate, host.data, host.length, 0, NULL) == 1;
 }

@@ -4,7 +4,7 @@ import ssl
 import subprocess
 
 import pytest
-from kit import http1, http2, server as server_kit
+from kit import http1, http2, server as server_kit, site as site_kit
 from kit.authority import Authority, context as certificate_context
 from test_http2 import TIMEOUT
 
@@ -44,6 +44,37 @@ def test_client_certificate_of_another_server_is_421(new_directory, loop, site, 
     assert client.fetch('/one.txt', authority='strict.test').status == 200
     client.close()
     server.stop()
+
+
+@pytest.fixture
+def shared_port(new_directory, loop, site):
+    """The port of three servers; the certificate of the first one covers the host of the third one, but not that of the second one."""
+    port, blocks = server_kit.free_port(), []
+    for names in (('a.test', '*.shared.test'), ('b.test',), ('c.shared.test',)):
+        certificate, key = site_kit.make_certificate(str(new_directory()), names[-1], names=names)
+        blocks.append({'listen': f'127.0.0.1:{port} ssl', 'server_name': names[0], 'ssl_certificate': certificate, 'ssl_certificate_key': key,
+                       'root': site})
+    server = server_kit.Server(new_directory(), blocks, loop=loop).start([port])
+    yield port
+    server.stop()
+
+
+def test_host_that_the_certificate_does_not_cover_is_421(shared_port):
+    """RFC 9110 7.4. Clients share a connection between the hosts of its certificate (RFC 9113 9.1.1)."""
+    client = http2.connect(shared_port, 'user', TIMEOUT, server_name='a.test')
+    found = {host: client.fetch('/one.txt', authority=host).status for host in ('a.test', 'b.test', 'c.shared.test', 'other.test')}
+    assert found == {'a.test': 200, 'b.test': 421, 'c.shared.test': 200, 'other.test': 200} and not client.goaway
+    client.close()
+    client = http2.connect(shared_port, 'user', TIMEOUT, server_name=None)
+    assert client.fetch('/one.txt', authority='b.test').status == 200, 'a gateway'
+    client.close()
+
+
+@pytest.mark.http1('a client of it')
+def test_http1_may_request_any_host(shared_port):
+    client = http1.connect(shared_port, 'user', timeout=TIMEOUT)
+    assert client.get('/one.txt', Host='b.test').status == 200, 'as nginx'
+    client.close()
 
 
 def send_early(port, session, early, later=b''):
