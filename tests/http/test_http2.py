@@ -35,6 +35,7 @@ def locations(passwords):
         '= /padded': {'add_header': {'X-Padded': ' $arg_a ', 'X-Blank': ' $arg_b '}, 'return': '204'},
         '= /moved': {'return': '301 /one.txt'},
         '= /protocol': {'return': '200 "$server_protocol|$scheme|$host|$request|$http_cookie|$http_x_repeated"'},
+        '= /numbers': {'return': '200 "$http2|$http2_stream_id|$connection_requests"'},
         '= /hints': {'preload': ['/style.css as=style'], 'default_type': 'text/html', 'return': '200 <p>page'},
         '= /65537.bin': {'gzip': 'on', 'gzip_types': '*'},
         '= /limited': {'limit_req': 'zone=minute', 'return': '200 ok'},
@@ -141,6 +142,11 @@ def test_variables_and_cookies(served, client):
     assert response.body.decode() == f'HTTP/2.0|{scheme}|localhost|GET /protocol HTTP/2.0|a=1; b=2; c=3; d=4|'
     repeated = client.fetch('/protocol', headers=[('x-repeated', '1'), ('x-repeated', '2')])
     assert repeated.body.decode().endswith('|1, 2')
+
+
+def test_variables_number_streams_and_requests(served, client):
+    name = 'h2c' if served.transport == 'plain' else 'h2'
+    assert [client.fetch('/numbers').body.decode() for _ in range(3)] == [f'{name}|1|1', f'{name}|3|2', f'{name}|5|3']
 
 
 def test_access_log_names_http2(served, client):

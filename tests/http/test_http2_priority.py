@@ -14,6 +14,7 @@ FRAME, SHARE = 16384, 32        # SHARE: H2_SHARE
 UNSENT = 128 * 1024             # LIMIT_HTTP2_UNSENT
 WINDOW = 1 << 30
 QUIET = 0.5                     # seconds
+PRIORITY_UPDATE = 16            # the type of a frame
 
 
 def queues(port, client_port):
@@ -54,8 +55,11 @@ class Viewer:
         return time.monotonic() - self.since >= QUIET
 
     def request(self, stream, target, priority):
-        """Sends a request, and waits until the server has read it; the socket may have taken more meanwhile."""
-        self.client.send(self.client.head(stream, target, headers=[('priority', priority)]))
+        self.send(self.client.head(stream, target, headers=[('priority', priority)]))
+
+    def send(self, frame):
+        """Sends a frame, and waits until the server has read it; the socket may have taken more meanwhile."""
+        self.client.send(frame)
         wait_for(lambda: queues(self.port, self.client.sock.getsockname()[1])[1] == 0, 'the server reads the request')
         self.wait_until_blocked()
 
@@ -97,6 +101,15 @@ def test_urgent_response_overtakes_running_ones(viewer):
     one = viewer()
     assert one.last[0] < 3 * UNSENT
     one.request(101, '/one.txt', 'u=0')
+    before = one.bytes_before(101)
+    assert before <= sum(one.last) + FRAME
+    one.read_videos(VIDEOS * VIDEO - before)
+
+
+def test_priority_update_makes_a_response_urgent(viewer):
+    one = viewer()
+    one.request(101, '/one.txt', 'u=7')
+    one.send(http2.frame(PRIORITY_UPDATE, 0, 0, struct.pack('!I', 101) + b'u=0'))
     before = one.bytes_before(101)
     assert before <= sum(one.last) + FRAME
     one.read_videos(VIDEOS * VIDEO - before)
