@@ -3,7 +3,7 @@
 
 In src/ and modules/: ALLOWED_INCLUDES lists the permitted includes of each layer. Only base/clock.c calls clocks, only the io_uring
 backend includes liburing.h, and http/ uses no file descriptor. Further rules: lengths of files and functions, columns, banned words.
-In tests/ and bench/: only the lengths of files and the columns.
+In tests/ and bench/: only the lengths of files and, in C, the columns.
 
 Prints each fault as FILE:LINE: FAULT. Exit status 1: there are faults.
 """
@@ -162,11 +162,15 @@ def check_functions(path, code, faults):
             faults.append(f'{path}:{line}: "{banned.pop()}" in the function name {name}')
 
 
+def check_length(path, text, faults):
+    lines = text.count('\n')
+    if lines > FILE_LINES:
+        faults.append(f'{path}:1: {lines} lines (at most {FILE_LINES})')
+
+
 def check_text(path, text, faults):
-    lines = text.split('\n')
-    if len(lines) - 1 > FILE_LINES:
-        faults.append(f'{path}:1: {len(lines) - 1} lines (at most {FILE_LINES})')
-    for number, line in enumerate(lines, 1):
+    check_length(path, text, faults)
+    for number, line in enumerate(text.split('\n'), 1):
         if '\t' in line:
             faults.append(f'{path}:{number}: a tab')
         if len(line) > COLUMNS:
@@ -183,9 +187,7 @@ def check_conventions(path, text, code, faults):
             faults.append(f'{path}:{line_of(code, match.start())}: {match.group(0).strip()} outside a backend: split the file')
 
 
-def check_source(root, path, folder, faults):
-    with open(os.path.join(root, path), encoding='utf-8') as stream:
-        text = stream.read()
+def check_source(path, text, folder, faults):
     check_text(path, text, faults)
     if folder is None:
         return
@@ -195,6 +197,11 @@ def check_source(root, path, folder, faults):
     check_names(path, code, faults)
     check_functions(path, code, faults)
     check_conventions(path, text, code, faults)
+
+
+def read_text(path):
+    with open(path, encoding='utf-8') as stream:
+        return stream.read()
 
 
 def folder_of(path):
@@ -218,7 +225,9 @@ def check_tree(root):
                 if layer not in ALLOWED_INCLUDES and layer not in ('modules', 'main', None):
                     faults.append(f'{path}:1: directory "{layer}" is missing in ALLOWED_INCLUDES')
                 elif name.endswith(('.c', '.h')):
-                    check_source(root, path, layer, faults)
+                    check_source(path, read_text(os.path.join(root, path)), layer, faults)
+                elif name.endswith('.py'):
+                    check_length(path, read_text(os.path.join(root, path)), faults)
     return faults
 
 
@@ -253,6 +262,8 @@ SELF_TEST = [
     ('src/base/x.c', HEAD + 'void head_parse(int a,\n                int b)\n{\n' + '    x();\n' * 90 + '}\n', None),
     ('src/http/url.c', HEAD + 'void f(void)\n{\n' + '    x();\n' * 100 + '}\n', 'has 103 lines (at most 100)'),
     ('src/base/x.c', HEAD + 'int a;\n' * 500, 'lines (at most 500)'),
+    ('tests/http/test_x.py', 'a = 1\n' * 501, '501 lines (at most 500)'),
+    ('tests/http/test_x.py', '\ta = "' + 'a' * 120 + '"\n', None),
     ('src/base/x.c', HEAD + '\tint a;\n', 'a tab'),
     ('src/base/x.c', HEAD + '/* ' + 'a' * 115 + ' */\n', 'columns'),
     ('src/base/x.h', HEAD + '/* ' + 'a' * 115 + ' */\n', 'columns'),
