@@ -43,7 +43,7 @@ static int file_next_span(struct file_body *file, struct chunk *out)
     return 1;
 }
 
-/* Gives up to `room` bytes that were read. -errno if the file ended early. */
+/* Returns at most `room` of the bytes that were read. -errno if the file ended early. */
 static int file_next_read(struct file_body *file, size_t room, struct chunk *out)
 {
     struct file_window *window = file->window;

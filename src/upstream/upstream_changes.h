@@ -40,7 +40,7 @@ struct upstream_changes *upstream_changes_create(void);
 void upstream_changes_destroy(struct upstream_changes *changes);
 
 /*
- * The number of changes so far. Without the lock: a worker that sees another number than before applies the rows again.
+ * The number of changes so far, read without the lock: when it has changed, a worker applies the rows again.
  */
 uint64_t upstream_changes_count(const struct upstream_changes *changes);
 
