@@ -75,6 +75,19 @@ static struct str name_of(const struct virtual_server *server, struct str host)
     return STR("");
 }
 
+/* Over TLS the server of the host decides (ALPN), without TLS the default server, before the host is known. */
+static void print_protocols(struct explain_writer *writer, const struct endpoint *endpoint,
+                            const struct virtual_server *server)
+{
+    bool http2 = endpoint->ssl ? server->tls.http2 : endpoint->servers[0]->root->session.http2.enabled;
+
+    writer_list(writer, "protocols");
+    if (http2)
+        writer_item(writer, STR("HTTP/2.0"));
+    writer_item(writer, STR("HTTP/1.1"));
+    writer_list_end(writer);
+}
+
 static void print_server(struct explain_writer *writer, const struct explain *explain,
                          const struct request_state *request)
 {
@@ -83,6 +96,7 @@ static void print_server(struct explain_writer *writer, const struct explain *ex
     writer_begin(writer, "listen");
     writer_text(writer, "address", explain->endpoint->text);
     writer_mark(writer, explain->endpoint->mark);
+    print_protocols(writer, explain->endpoint, request->server);
     writer_end(writer);
     writer_begin(writer, "server");
     if (explain->endpoint->server_count == 1)

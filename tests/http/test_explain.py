@@ -225,9 +225,33 @@ def test_output_equals_the_server_response(made, running, path):
     assert {name: served.headers.get(name) for name in shown} == shown
 
 
+PROTOCOLS = '''
+http:
+  server:
+    - {{listen: ["127.0.0.1:{plain}", "127.0.0.1:{secure} ssl"], server_name: one.test, ssl_certificate: self-signed, return: 200}}
+    - {{listen: ["127.0.0.1:{plain}", "127.0.0.1:{secure} ssl"], server_name: two.test, ssl_certificate: self-signed, http2: off, return: 200}}
+    - {{listen: "127.0.0.1:{old}", server_name: three.test, http2: off, return: 200}}
+    - {{listen: "127.0.0.1:{old}", server_name: four.test, return: 200}}
+'''
+BOTH = ['HTTP/2.0', 'HTTP/1.1']
+
+
+@pytest.mark.parametrize('scheme, port, host, protocols', [
+    ('https', 'secure', 'one.test', BOTH), ('https', 'secure', 'two.test', BOTH[1:]), ('http', 'plain', 'one.test', BOTH),
+    ('http', 'plain', 'two.test', BOTH),    # the default server decides
+    ('http', 'old', 'three.test', BOTH[1:]), ('http', 'old', 'four.test', BOTH[1:])])
+def test_protocols_of_a_url(tmp_path, scheme, port, host, protocols):
+    ports = {name: server_kit.free_port() for name in ('plain', 'secure', 'old')}
+    (tmp_path / 'sluice.yaml').write_text(PROTOCOLS.format(**ports))
+    done = explain('--format', 'json', '-c', tmp_path / 'sluice.yaml', f'{scheme}://{host}:{ports[port]}/')
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)['listen']['protocols'] == protocols
+
+
 def test_text_format(made):
     done = explain(f'http://one.test:{made[1]["port"]}/one.txt', '-c', made[0])
     assert done.returncode == 0
+    assert '  protocols:\n    - HTTP/2.0\n    - HTTP/1.1\nserver: one.test' in done.stdout
     assert f'location: /  ({made[0]}:{line_of(made, "/: {index")})' in done.stdout
     assert '      - static: answers\n        status: 200\n' in done.stdout
     assert f'  - root: www  ({made[0]}:{line_of(made, "root: www")})' in done.stdout
