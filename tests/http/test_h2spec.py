@@ -12,7 +12,8 @@ from kit import go_programs, server as server_kit
 TIMEOUT = 300 * server_kit.PATIENCE
 MODULE = 'github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible'
 CASES = 145
-# A port without TLS also serves HTTP/1.1: an invalid preface is a malformed HTTP/1.1 request and gets 400 instead of GOAWAY.
+# A port without TLS also serves HTTP/1.1: an invalid preface is a malformed HTTP/1.1 request and gets 400. h2spec expects GOAWAY, which a
+# server may omit, since the client does not use HTTP/2 (RFC 9113 3.4).
 EXPECTED_PLAIN = {('http2/3.5', 'Sends invalid connection preface')}     # 3.5/2
 
 
