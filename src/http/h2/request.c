@@ -187,13 +187,24 @@ static int reject_connect(const struct h2_request_reader *reader)
     return 501;
 }
 
+/* RFC 3986 3.1. */
+static bool is_scheme(struct str scheme)
+{
+    for (size_t i = 0; i < scheme.length; i++) {
+        char c = str_lower(scheme.data[i]);
+
+        if (!(c >= 'a' && c <= 'z') && (i == 0 || !((c >= '0' && c <= '9') || memchr("+-.", c, 3))))
+            return false;
+    }
+    return scheme.length > 0;
+}
+
 static int read_target(const struct h2_request_reader *reader)
 {
     struct request *request = &reader->x->request;
     struct url_target target;
 
-    if (!(reader->seen & H2_SCHEME) || !(reader->seen & H2_PATH) || str_empty(reader->scheme) ||
-        str_empty(reader->path))
+    if (!is_scheme(reader->scheme) || !(reader->seen & H2_PATH) || str_empty(reader->path))
         return -EBADMSG;
     request->target = reader->path;
     if (reader->path.data[0] != '/' && !(request->method == METHOD_OPTIONS && str_equal(reader->path, STR("*"))))
