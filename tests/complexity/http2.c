@@ -187,6 +187,57 @@ void make_h2_unknown_frames(struct buffer *into, size_t n)
     put_frames_and_get(into, n, UNKNOWN, STR("12345678"));
 }
 
+void make_h2_settings(struct buffer *into, size_t n)
+{
+    put_frames_and_get(into, n, SETTINGS, STR(""));
+}
+
+void make_h2_priorities(struct buffer *into, size_t n)
+{
+    put_preface(into);
+    for (size_t i = 0; i < n; i++)
+        put_frame(into, PRIORITY, 0, 3, str_of("\0\0\0\0\20", 5));
+    put_get(into, 1, "/return");
+}
+
+void make_h2_cancelled(struct buffer *into, size_t n)
+{
+    put_preface(into);
+    for (size_t i = 0; i < n; i++) {
+        put_get(into, 2 * i + 1, "/upstream");
+        put_frame(into, RST_STREAM, 0, 2 * i + 1, str_of("\0\0\0\10", 4));
+    }
+    put_get(into, 2 * n + 1, "/return");
+}
+
+void make_h2_continuations(struct buffer *into, size_t n)
+{
+    struct buffer block = {0};
+    struct str rest;
+
+    put_preface(into);
+    put_request_line(&block, METHOD_GET, "/return");
+    for (size_t i = 0; i < 10; i++)
+        put_field(&block, "x", "0123456789012345678901234567890123456789");
+    rest = buffer_str(&block);
+    put_frame(into, HEADERS, END_STREAM, 1, str_slice(rest, 0, rest.length - n));
+    for (rest = str_skip(rest, rest.length - n); rest.length > 0; rest = str_skip(rest, 1))
+        put_frame(into, CONTINUATION, rest.length == 1 ? END_HEADERS : 0, 1, str_slice(rest, 0, 1));
+    buffer_finish(&block);
+}
+
+void make_h2_empty_data(struct buffer *into, size_t n)
+{
+    struct buffer block = {0};
+
+    put_preface(into);
+    put_request_line(&block, METHOD_POST, "/proxy");
+    put_headers(into, 1, 0, &block);
+    for (size_t i = 0; i < n; i++)
+        put_frame(into, DATA, 0, 1, STR(""));
+    put_frame(into, DATA, END_STREAM, 1, STR("a"));
+}
+
 void make_h2_requests(struct buffer *into, size_t n)
 {
     put_preface(into);

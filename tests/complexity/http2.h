@@ -19,6 +19,11 @@ void make_h2_proxied(struct buffer *into, size_t n);        /* for an upstream s
 void make_h2_window_updates(struct buffer *into, size_t n);
 void make_h2_pings(struct buffer *into, size_t n);
 void make_h2_unknown_frames(struct buffer *into, size_t n);
+void make_h2_settings(struct buffer *into, size_t n);
+void make_h2_priorities(struct buffer *into, size_t n);
+void make_h2_cancelled(struct buffer *into, size_t n);      /* after n requests that the client cancels at once */
+void make_h2_continuations(struct buffer *into, size_t n);  /* one request in HEADERS and n CONTINUATION frames */
+void make_h2_empty_data(struct buffer *into, size_t n);     /* one request with n empty DATA frames */
 /* n requests. */
 void make_h2_requests(struct buffer *into, size_t n);
 
