@@ -44,16 +44,21 @@ def module_path(path, node):
     return next((one for one in (f'{found}.py', found.rstrip('/')) if os.path.exists(one)), None)
 
 
+@functools.cache
+def names_of(path):
+    return set(bound_names(parse(path))) if os.path.exists(path) else set()
+
+
 def has_name(module, name):
     if os.path.isdir(module):
         return os.path.exists(os.path.join(module, f'{name}.py')) or os.path.isdir(os.path.join(module, name)) or \
             has_name(os.path.join(module, '__init__.py'), name)
-    return os.path.exists(module) and name in bound_names(parse(module))
+    return name in names_of(module)
 
 
 def missing(path):
-    for node in ast.walk(parse(path)):
-        module = module_path(path, node) if isinstance(node, ast.ImportFrom) else None
+    for node in (node for node in parse(path).body if isinstance(node, ast.ImportFrom)):
+        module = module_path(path, node)
         if module:
             yield from (f'{os.path.relpath(path, TOP)}:{node.lineno}: {os.path.relpath(module, TOP)} has no {alias.name}'
                         for alias in node.names if not has_name(module, alias.name))
