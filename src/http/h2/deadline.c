@@ -28,26 +28,23 @@ struct h2_wait_limits h2_deadline_send_limits(const struct h2_stream *stream)
     return (struct h2_wait_limits){settings->http2.send_timeout_ms, stream->window <= 0 ? settings->http2.min_rate : 0};
 }
 
+static void set_wait(struct h2_session *h2, struct h2_wait *wait, bool waits, struct h2_wait_limits limits)
+{
+    if (waits)
+        h2_wait_begin(wait, h2->clock->monotonic_ms);
+    else
+        h2_wait_end(wait, h2->clock->monotonic_ms);
+    h2_deadline_lower(h2, h2_wait_deadline(wait, limits));
+}
+
 void h2_deadline_body(struct h2_stream *stream, bool waits)
 {
-    struct h2_session *h2 = stream->session;
-
-    if (waits)
-        h2_wait_begin(&stream->body_wait, h2->clock->monotonic_ms);
-    else
-        h2_wait_end(&stream->body_wait, h2->clock->monotonic_ms);
-    h2_deadline_lower(h2, h2_wait_deadline(&stream->body_wait, h2_deadline_body_limits(stream)));
+    set_wait(stream->session, &stream->body_wait, waits, h2_deadline_body_limits(stream));
 }
 
 void h2_deadline_send(struct h2_stream *stream, bool waits)
 {
-    struct h2_session *h2 = stream->session;
-
-    if (waits)
-        h2_wait_begin(&stream->send_wait, h2->clock->monotonic_ms);
-    else
-        h2_wait_end(&stream->send_wait, h2->clock->monotonic_ms);
-    h2_deadline_lower(h2, h2_wait_deadline(&stream->send_wait, h2_deadline_send_limits(stream)));
+    set_wait(stream->session, &stream->send_wait, waits, h2_deadline_send_limits(stream));
 }
 
 uint64_t h2_deadline_of_head(const struct h2_session *h2)
