@@ -147,7 +147,8 @@ void make_h2_cookies(struct buffer *into, size_t n)
     put_headers(into, 1, END_STREAM, &block);
 }
 
-void make_h2_data(struct buffer *into, size_t n)
+/* A request with n DATA frames before the last one, which has one byte. */
+static void put_post(struct buffer *into, size_t n, struct str payload)
 {
     struct buffer block = {0};
 
@@ -155,7 +156,18 @@ void make_h2_data(struct buffer *into, size_t n)
     put_request_line(&block, METHOD_POST, "/proxy");
     put_headers(into, 1, 0, &block);
     for (size_t i = 0; i < n; i++)
-        put_frame(into, DATA, i + 1 == n ? END_STREAM : 0, 1, STR("a"));
+        put_frame(into, DATA, 0, 1, payload);
+    put_frame(into, DATA, END_STREAM, 1, STR("a"));
+}
+
+void make_h2_data(struct buffer *into, size_t n)
+{
+    put_post(into, n - 1, STR("a"));
+}
+
+void make_h2_empty_data(struct buffer *into, size_t n)
+{
+    put_post(into, n, STR(""));
 }
 
 void make_h2_proxied(struct buffer *into, size_t n)
@@ -224,18 +236,6 @@ void make_h2_continuations(struct buffer *into, size_t n)
     for (rest = str_skip(rest, rest.length - n); rest.length > 0; rest = str_skip(rest, 1))
         put_frame(into, CONTINUATION, rest.length == 1 ? END_HEADERS : 0, 1, str_slice(rest, 0, 1));
     buffer_finish(&block);
-}
-
-void make_h2_empty_data(struct buffer *into, size_t n)
-{
-    struct buffer block = {0};
-
-    put_preface(into);
-    put_request_line(&block, METHOD_POST, "/proxy");
-    put_headers(into, 1, 0, &block);
-    for (size_t i = 0; i < n; i++)
-        put_frame(into, DATA, 0, 1, STR(""));
-    put_frame(into, DATA, END_STREAM, 1, STR("a"));
 }
 
 void make_h2_requests(struct buffer *into, size_t n)
