@@ -268,6 +268,12 @@ static void receive_some(struct request_client *client)
         append(&server.text, str_of(got, (size_t)length));
 }
 
+/* Returns the number of HTTP/2 streams that the server ends. */
+static size_t streams_ended(const struct kind *kind, size_t n)
+{
+    return (kind->connection_persists ? n : 1) + (kind->server_resets ? n : 0);
+}
+
 /* Like loopback_request_raw, but sends in pieces, and has no timeout because callgrind is slow. */
 static void send_request(const struct kind *kind, struct str bytes, size_t n)
 {
@@ -283,7 +289,7 @@ static void send_request(const struct kind *kind, struct str bytes, size_t n)
         send_some(&client, kind->piece);
         loopback_turn_once(&server, client.bytes.length ? 0 : 5);
         receive_some(&client);
-        if (kind->http2 && h2_count_ends(buffer_str(&server.text)) == (kind->connection_persists ? n : 1))
+        if (kind->http2 && h2_count_ends(buffer_str(&server.text)) == streams_ended(kind, n))
             shutdown(client.fd, SHUT_WR);
         /* A `stream` connection to an upstream ends with its client. */
         if (kind->entrance == AT_STREAM && server.text.length == upstreams.first.length)

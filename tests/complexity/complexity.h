@@ -33,6 +33,7 @@ struct kind {
     void (*make)(struct buffer *request, size_t n);
     size_t record;                  /* AT_TLS: bytes of the request per TLS record */
     bool http2;                     /* `make` appends HTTP/2 */
+    bool server_resets;             /* the server resets n streams besides the one that it answers */
     bool hello;                     /* AT_TLS: the ClientHello has n bytes of padding */
     size_t hello_record;            /* AT_TLS: bytes of the ClientHello per record; 0: as many as fit */
     struct grown first_response;    /* of the upstream server; front NULL: a short response */

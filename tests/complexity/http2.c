@@ -212,14 +212,25 @@ void make_h2_priorities(struct buffer *into, size_t n)
     put_get(into, 1, "/return");
 }
 
-void make_h2_cancelled(struct buffer *into, size_t n)
+/* n requests for an upstream server, each followed by a frame for its stream, and one request that is answered. */
+static void put_ended_requests(struct buffer *into, size_t n, enum frame_type type, struct str payload)
 {
     put_preface(into);
     for (size_t i = 0; i < n; i++) {
         put_get(into, 2 * i + 1, "/upstream");
-        put_frame(into, RST_STREAM, 0, 2 * i + 1, str_of("\0\0\0\10", 4));
+        put_frame(into, type, 0, 2 * i + 1, payload);
     }
     put_get(into, 2 * n + 1, "/return");
+}
+
+void make_h2_cancelled(struct buffer *into, size_t n)
+{
+    put_ended_requests(into, n, RST_STREAM, str_of("\0\0\0\10", 4));
+}
+
+void make_h2_reset_by_server(struct buffer *into, size_t n)
+{
+    put_ended_requests(into, n, WINDOW_UPDATE, str_of("\0\0\0\0", 4));
 }
 
 void make_h2_continuations(struct buffer *into, size_t n)

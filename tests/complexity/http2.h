@@ -22,6 +22,8 @@ void make_h2_unknown_frames(struct buffer *into, size_t n);
 void make_h2_settings(struct buffer *into, size_t n);
 void make_h2_priorities(struct buffer *into, size_t n);
 void make_h2_cancelled(struct buffer *into, size_t n);      /* after n requests that the client cancels at once */
+/* After n requests that the server resets because of an invalid frame (CVE-2025-8671). */
+void make_h2_reset_by_server(struct buffer *into, size_t n);
 void make_h2_continuations(struct buffer *into, size_t n);  /* one request in HEADERS and n CONTINUATION frames */
 void make_h2_empty_data(struct buffer *into, size_t n);     /* one request with n empty DATA frames */
 /* n requests. */

@@ -301,6 +301,8 @@ const struct kind kinds[] = {
      .status = 200},
     {.name = "HTTP/2 requests that the client cancels", .n = 90, .http2 = true, .make = make_h2_cancelled,
      .status = 200},
+    {.name = "HTTP/2 requests that the server resets", .n = 45, .http2 = true, .make = make_h2_reset_by_server,
+     .status = 200, .server_resets = true},
     {.name = "HTTP/2 DATA frames without payload", .n = 190, .http2 = true, .make = make_h2_empty_data, .status = 200,
      .body = true},
     {.name = "HTTP/2 frames of an unknown type", .n = 490, .http2 = true, .make = make_h2_unknown_frames,
