@@ -204,6 +204,16 @@ void make_h2_settings(struct buffer *into, size_t n)
     put_frames_and_get(into, n, SETTINGS, STR(""));
 }
 
+void make_h2_windows_of_a_byte(struct buffer *into, size_t n)
+{
+    put_preface(into);
+    put_frame(into, SETTINGS, 0, 0, str_of("\0\4\0\0\0\0", 6)); /* SETTINGS_INITIAL_WINDOW_SIZE 0 */
+    put_get(into, 1, "/file");
+    for (size_t i = 0; i < n; i++)
+        put_frame(into, WINDOW_UPDATE, 0, 1, str_of("\0\0\0\1", 4));
+    put_frame(into, WINDOW_UPDATE, 0, 1, str_of("\0\1\0\0", 4));
+}
+
 void make_h2_priorities(struct buffer *into, size_t n)
 {
     put_preface(into);

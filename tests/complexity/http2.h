@@ -25,6 +25,7 @@ void make_h2_cancelled(struct buffer *into, size_t n);      /* after n requests 
 /* After n requests that the server resets because of an invalid frame (CVE-2025-8671). */
 void make_h2_reset_by_server(struct buffer *into, size_t n);
 void make_h2_continuations(struct buffer *into, size_t n);  /* one request in HEADERS and n CONTINUATION frames */
+void make_h2_windows_of_a_byte(struct buffer *into, size_t n); /* one request; the window opens by a byte n times */
 void make_h2_empty_data(struct buffer *into, size_t n);     /* one request with n empty DATA frames */
 /* n requests. */
 void make_h2_requests(struct buffer *into, size_t n);

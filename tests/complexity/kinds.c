@@ -294,6 +294,8 @@ const struct kind kinds[] = {
     {.name = "HTTP/2 DATA frames of a byte", .n = 20000, .http2 = true, .make = make_h2_data, .status = 200,
      .body = true},
     {.name = "HTTP/2 WINDOW_UPDATE frames", .n = 900, .http2 = true, .make = make_h2_window_updates, .status = 200},
+    {.name = "HTTP/2 windows of a byte", .n = 900, .http2 = true, .make = make_h2_windows_of_a_byte, .status = 200,
+     .piece = 13},
     {.name = "HTTP/2 PING frames", .n = 190, .http2 = true, .make = make_h2_pings, .status = 200},
     {.name = "HTTP/2 SETTINGS frames", .n = 90, .http2 = true, .make = make_h2_settings, .status = 200},
     {.name = "HTTP/2 PRIORITY frames", .n = 900, .http2 = true, .make = make_h2_priorities, .status = 200},
