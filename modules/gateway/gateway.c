@@ -50,8 +50,8 @@ static int set_upstream_tls(struct gateway_request *p)
     p->upstream.tls.local_address = upstream_bind_address(&conf->bind);
     if (!p->target.https)
         return 0;
-    p->upstream.tls.context = upstream_pool_tls(worker_upstreams(exchange_worker(p->x)), &conf->ssl);
-    p->upstream.tls.name = url_without_port(conf->ssl_name ? exchange_eval(p->x, conf->ssl_name) : p->target.authority);
+    p->upstream.tls.context = upstream_pool_tls(worker_upstreams(exchange_worker(p->x)), &conf->ssl.settings);
+    p->upstream.tls.name = url_without_port(conf->ssl.name ? exchange_eval(p->x, conf->ssl.name) : p->target.authority);
     return p->upstream.tls.context && p->upstream.tls.name.data ? 0 : 500;
 }
 

@@ -7,6 +7,7 @@
 #include "modules/gateway/gateway_cache.h"
 #include "server/module.h"
 #include "upstream/upstream_pool.h"
+#include "upstream/upstream_ssl.h"
 #include "wire/proxy_header.h"
 
 struct gateway;
@@ -73,8 +74,7 @@ struct gateway_conf {
     unsigned next;                      /* enum gateway_next */
     uint64_t next_tries;                /* 0: the number of servers */
     uint64_t next_timeout_ms;           /* 0: no limit */
-    struct tls_client_settings ssl;
-    const struct template *ssl_name;    /* NULL: the host of the target */
+    struct upstream_ssl_conf ssl;
     bool ignore_client_abort;
     const struct template *method;      /* NULL: the client's */
     const struct template *set_body;    /* NULL: the client's body, if any */

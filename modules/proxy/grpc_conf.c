@@ -5,7 +5,7 @@
 
 #include "modules/gateway/gateway_rows.h"
 #include "upstream/upstream_bind.h"
-#include "upstream/upstream_ssl_rows.h"
+#include "upstream/upstream_ssl.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -24,10 +24,10 @@ int grpc_conf_check(void *conf, struct conf_reader *reader, const struct conf_no
     int error;
 
     own->gateway.gateway = &grpc_gateway;
-    own->gateway.ssl.http2 = true;
+    own->gateway.ssl.settings.http2 = true;
     if (pass->set_in_location && !reader->is_overlay && !conf_map_get(at, STR("grpc_pass")))
         *pass = (struct gateway_pass){0};
-    error = proxy_make_tls(own, reader, at);
+    error = proxy_complete_tls(own, "grpc", reader, at);
     return error ? error : gateway_conf_complete(&own->gateway, reader, at);
 }
 
@@ -78,29 +78,6 @@ const struct directive grpc_directives[] = {
                      "again."),
     GATEWAY_NEXT_TRIES_ROW("grpc", AT(gateway)),
     GATEWAY_INTERCEPT_ROW("grpc", AT(gateway)),
-    UPSTREAM_SSL_ROWS("grpc", SCOPE_SITE, AT(gateway.ssl), AT(ssl_server_name), AT(ssl_session_reuse),
-                      AT(gateway.ssl_name)),
-    {.name = "grpc_ssl_password_file",
-     .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_PATH,
-     .offset = AT(gateway.ssl.passwords),
-     .example = "grpc_ssl_password_file: /etc/ssl/client.passwords",
-     .help = "A file of passwords for an encrypted key, one per line, which are tried in order."},
-    {.name = "grpc_ssl_crl",
-     .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_PATH,
-     .offset = AT(gateway.ssl.crl),
-     .example = "grpc_ssl_crl: /etc/ssl/internal-revoked.pem",
-     .help = "A PEM file with certificate revocation lists, as proxy_ssl_crl."},
-    {.name = "grpc_ssl_conf_command",
-     .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_REPEAT,
-     .offset = AT(ssl_commands),
-     .row_size = sizeof(struct tls_command),
-     .row = proxy_read_ssl_command,
-     .schema = "{\"type\": \"string\"}",
-     .syntax = "name value",
-     .example = "grpc_ssl_conf_command: [SignatureAlgorithms ECDSA+SHA256, Groups X25519]",
-     .help = "Commands for OpenSSL, as proxy_ssl_conf_command."},
+    UPSTREAM_SSL_ROWS("grpc", SCOPE_SITE, AT(gateway.ssl)),
     {0},
 };

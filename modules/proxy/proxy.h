@@ -21,9 +21,6 @@ struct proxy_fields {
 struct proxy_conf {
     struct gateway_conf gateway;
     struct conf_rows set_headers;   /* struct proxy_fields, outer scopes first */
-    struct conf_rows ssl_commands;  /* struct tls_command */
-    /* Directive values, stored inverted in gateway.ssl. */
-    bool ssl_server_name, ssl_session_reuse;
     struct conf_rows redirects;     /* struct proxy_rewrite; none: default */
     /* struct proxy_rewrite. */
     struct conf_rows cookie_domains, cookie_paths;
@@ -45,13 +42,14 @@ static inline const struct proxy_conf *proxy_conf_of(const struct gateway_reques
 
 /* proxy_conf.c */
 
-directive_row proxy_read_pass, proxy_read_fields, proxy_read_ssl_command;
+directive_row proxy_read_pass, proxy_read_fields;
 /* As proxy_read_pass, for addresses that `parse` reads; `hint` is part of the error message. */
 MUST_CHECK int proxy_read_pass_as(struct conf_reader *reader, const struct conf_node *node,
                                   int (*parse)(struct str text, struct gateway_target *out_target), struct str hint,
                                   void *out);
-/* Creates the TLS context of conf->gateway.ssl. 0, or -EINVAL (reported). */
-MUST_CHECK int proxy_make_tls(struct proxy_conf *conf, struct conf_reader *reader, const struct conf_node *at);
+/* Completes conf->gateway.ssl, of the directives with the prefix. 0, or -EINVAL (reported). */
+MUST_CHECK int proxy_complete_tls(struct proxy_conf *conf, const char *prefix, struct conf_reader *reader,
+                                  const struct conf_node *at);
 int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_node *at);
 
 /* proxy_target.c */

@@ -101,24 +101,6 @@ int proxy_read_fields(struct conf_reader *reader, const struct conf_node *node, 
     return error < 0 ? error : conf_read_template_word(reader, node, words.items[1], &fields->items->value);
 }
 
-/* "Options PrioritizeChaCha" */
-int proxy_read_ssl_command(struct conf_reader *reader, const struct conf_node *node, void *out)
-{
-    struct tls_command *command = out;
-    struct conf_words words;
-    int error = conf_read_words(reader, node, &words);
-
-    if (error < 0)
-        return error;
-    if (words.count == 2) {
-        *command = (struct tls_command){words.items[0], words.items[1]};
-        return 0;
-    }
-    conf_error(reader->errors, node->mark, STR("write: proxy_ssl_conf_command: Options PrioritizeChaCha"),
-               "proxy_ssl_conf_command takes a command of OpenSSL and its value");
-    return -EINVAL;
-}
-
 /* Returns true if requests may be sent by https. */
 static bool uses_tls(const struct gateway_pass *pass)
 {
@@ -129,48 +111,10 @@ static bool uses_tls(const struct gateway_pass *pass)
     return !str_starts(text, STR("http://")) && !str_starts(text, STR("unix:"));
 }
 
-/* Returns the position of the directive that most likely caused the error. */
-static struct conf_mark ssl_mark(const struct conf_node *at)
+int proxy_complete_tls(struct proxy_conf *conf, const char *prefix, struct conf_reader *reader,
+                       const struct conf_node *at)
 {
-    static const char *const names[] = {"proxy_ssl_conf_command", "proxy_ssl_crl", "proxy_ssl_password_file",
-                                        "proxy_ssl_certificate_key", "proxy_ssl_certificate",
-                                        "proxy_ssl_ciphers", "proxy_ssl_trusted_certificate", "proxy_pass"};
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        const struct conf_node *node = conf_map_get(at, str_from(names[i]));
-
-        if (node)
-            return node->mark;
-    }
-    return at->mark;
-}
-
-/*
- * Creates the TLS context while the configuration is loaded: an unreadable file is reported before the first request,
- * and workers may lack the rights to read keys.
- */
-int proxy_make_tls(struct proxy_conf *conf, struct conf_reader *reader, const struct conf_node *at)
-{
-    const struct conf_node *trusted = conf_map_get(at, STR("proxy_ssl_trusted_certificate"));
-    struct tls_client_settings *ssl = &conf->gateway.ssl;
-    char error[256];
-
-    ssl->no_server_name = !conf->ssl_server_name;
-    ssl->no_reuse = !conf->ssl_session_reuse;
-    ssl->commands = conf->ssl_commands.items;
-    ssl->command_count = conf->ssl_commands.count;
-    if (!trusted && !uses_tls(&conf->gateway.pass))
-        return 0;
-    if (upstreams_add_tls(reader->upstreams, ssl, error, sizeof(error)) == 0)
-        return 0;
-    if (trusted && !str_empty(ssl->trusted) && str_empty(ssl->certificate) && str_empty(ssl->ciphers) &&
-        str_empty(ssl->crl) && ssl->command_count == 0)
-        conf_error(reader->errors, trusted->mark, STR("a PEM file of certificates"),
-                   "\"" STR_FMT "\" cannot be read as trusted certificates: %s", STR_ARG(ssl->trusted), error);
-    else
-        conf_error(reader->errors, ssl_mark(at), STR("PEM files, as proxy_ssl_certificate: /etc/ssl/client.pem"),
-                   "TLS to the server cannot be set up: %s", error);
-    return -EINVAL;
+    return upstream_ssl_conf_complete(&conf->gateway.ssl, prefix, uses_tls(&conf->gateway.pass), reader, at);
 }
 
 int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_node *at)
@@ -181,12 +125,12 @@ int proxy_conf_check(void *conf, struct conf_reader *reader, const struct conf_n
     int error;
 
     own->gateway.gateway = own->http_version ? &proxy_http2_gateway : &proxy_gateway;
-    own->gateway.ssl.http2 = own->http_version > 0;
+    own->gateway.ssl.settings.http2 = own->http_version > 0;
     own->gateway.drop_body = !own->pass_body;
     own->drop_fields = !own->pass_fields;
     if (pass->set_in_location && !reader->is_overlay && !conf_map_get(at, STR("proxy_pass")))
         *pass = (struct gateway_pass){0};
-    error = proxy_make_tls(own, reader, at);
+    error = proxy_complete_tls(own, "proxy", reader, at);
     if (error == 0)
         error = gateway_conf_complete(&own->gateway, reader, at);
     if (error == 0)

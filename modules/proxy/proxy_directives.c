@@ -8,7 +8,7 @@
 #include "modules/gateway/gateway_rows.h"
 #include "proxy_cache_rows.h"
 #include "upstream/upstream_bind.h"
-#include "upstream/upstream_ssl_rows.h"
+#include "upstream/upstream_ssl.h"
 
 #include <stddef.h>
 
@@ -87,32 +87,7 @@ const struct directive proxy_directives[] = {
                      "non_idempotent, or if no connection was established."),
     GATEWAY_NEXT_TRIES_ROW("proxy", AT(gateway)),
     GATEWAY_NEXT_TIMEOUT_ROW("proxy", AT(gateway)),
-    UPSTREAM_SSL_ROWS("proxy", SCOPE_SITE, AT(gateway.ssl), AT(ssl_server_name), AT(ssl_session_reuse),
-                      AT(gateway.ssl_name)),
-    {.name = "proxy_ssl_password_file",
-     .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_PATH,
-     .offset = AT(gateway.ssl.passwords),
-     .example = "proxy_ssl_password_file: /etc/ssl/client.passwords",
-     .help = "A file of passwords for an encrypted key, one per line, which are tried in order."},
-    {.name = "proxy_ssl_crl",
-     .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_PATH,
-     .offset = AT(gateway.ssl.crl),
-     .example = "proxy_ssl_crl: /etc/ssl/internal-revoked.pem",
-     .help = "A PEM file with certificate revocation lists. Every authority between the server's certificate and "
-             "the trusted one needs its list there."},
-    {.name = "proxy_ssl_conf_command",
-     .scopes = SCOPE_SITE,
-     .type = DIRECTIVE_REPEAT,
-     .offset = AT(ssl_commands),
-     .row_size = sizeof(struct tls_command),
-     .row = proxy_read_ssl_command,
-     .schema = "{\"type\": \"string\"}",
-     .syntax = "name value",
-     .example = "proxy_ssl_conf_command: [SignatureAlgorithms ECDSA+SHA256, Groups X25519]",
-     .help = "Commands for OpenSSL, in the syntax of SSL_CONF_cmd, executed after all other TLS settings for "
-             "upstream servers. They cannot permit versions before TLS 1.2."},
+    UPSTREAM_SSL_ROWS("proxy", SCOPE_SITE, AT(gateway.ssl)),
     GATEWAY_IGNORE_ABORT_ROW("proxy", AT(gateway)),
     {.name = "proxy_redirect",
      .scopes = SCOPE_SITE,

@@ -5,6 +5,7 @@
 #define SITE_CORE_STREAM_H
 
 #include "site/configuration.h"
+#include "upstream/upstream_ssl.h"
 
 struct stream_pass {
     const struct upstream *upstream;    /* NULL: none, or proxy_pass contains variables */
@@ -34,9 +35,7 @@ struct core_stream {
 /* TLS to upstream servers. */
 struct core_stream_tls {
     bool on;
-    struct tls_client_settings ssl;     /* proxy_ssl_... */
-    bool server_name, session_reuse;    /* inverted copies of members of `ssl` */
-    const struct template *name;        /* NULL: the host of proxy_pass */
+    struct upstream_ssl_conf ssl;       /* proxy_ssl_... */
 };
 
 extern const struct conf_group core_stream_group, core_stream_tls_group;

@@ -31,9 +31,9 @@ static int set_upstream_tls(struct stream *stream)
 
     if (!conf->on)
         return 0;
-    stream->tls.context = upstream_pool_tls(stream->worker->upstreams, &conf->ssl);
-    if (conf->name)
-        stream->tls.name = url_without_port(stream_eval(stream, conf->name));
+    stream->tls.context = upstream_pool_tls(stream->worker->upstreams, &conf->ssl.settings);
+    if (conf->ssl.name)
+        stream->tls.name = url_without_port(stream_eval(stream, conf->ssl.name));
     else
         stream->tls.name = host_of(upstream_group_upstream(stream->group));
     return stream->tls.context && stream->tls.name.data ? 0 : -ENOMEM;

@@ -3,7 +3,6 @@
  * files are readable; a worker creates others on demand.
  */
 #include "upstream/upstream_group.h"
-#include "upstream/upstream_ssl_rows.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -40,8 +39,6 @@ static struct tls_context *add_tls_context(struct upstream_tls_context **tls_con
     *tls_contexts = tls_context;
     return tls_context->context;
 }
-
-const char *const upstream_ssl_protocols[] = {"TLSv1.2", "TLSv1.3", NULL};
 
 int upstreams_add_tls(struct upstreams *upstreams, const struct tls_client_settings *settings, char *out_error,
                       size_t error_size)

@@ -3,10 +3,12 @@ import contextlib
 import hashlib
 import socket
 import ssl
+import subprocess
 import threading
 
 import pytest
 from kit import broken_records, server as server_kit, site as site_kit, tls13
+from kit.authority import Authority
 from kit.lifetime import wait_for
 from test_stream import LARGE, UpstreamServer, read_all
 
@@ -58,11 +60,33 @@ class Recorder:
         self.ended.set()
 
 
+def encrypted_key(folder, key):
+    """An encrypted copy of the key, and the file with its password."""
+    subprocess.run(['openssl', 'pkey', '-in', key, '-aes256', '-passout', 'pass:right one', '-out', f'{folder}/encrypted.key'], check=True)
+    with open(f'{folder}/passwords', 'w', encoding='ascii') as stream:
+        stream.write('wrong\nright one\n')
+    return {'proxy_ssl_certificate_key': f'{folder}/encrypted.key', 'proxy_ssl_password_file': f'{folder}/passwords'}
+
+
+@pytest.fixture(scope='module')
+def revocation(base):
+    """(settings with a revocation list, a server with a valid certificate, one with a revoked certificate)"""
+    authority = Authority(str(base / 'stream-authority'))
+    good, bad = authority.client('localhost'), authority.client('localhost-too')
+    authority.revoke(bad)
+    servers = TlsUpstream(good), TlsUpstream(bad)
+    yield {'proxy_ssl': True, 'proxy_ssl_trusted_certificate': authority.certificate, 'proxy_ssl_crl': authority.crl()}, *servers
+    for server in servers:
+        server.over.set()
+        server.upstreams.listener.close()
+
+
 @pytest.fixture(scope='module', params=server_kit.os.environ.get('SLUICE_LOOPS', 'epoll io_uring').split())
-def sealing(request, new_directory, inner):
+def sealing(request, new_directory, inner, revocation):
     folder = new_directory()
     plain, verifying, recorder = TlsUpstream(inner), TlsUpstream(inner, verify=True), Recorder()
     no_handshake = broken_records.NoHandshake()
+    listed, valid, revoked = revocation
     trusting = {'proxy_ssl': True, 'proxy_ssl_trusted_certificate': inner[0], 'proxy_ssl_name': 'inner.localhost:443'}
     shows = {'proxy_ssl_certificate': inner[0], 'proxy_ssl_certificate_key': inner[1]}
     port = plain.address.split(':')[1]
@@ -77,6 +101,10 @@ def sealing(request, new_directory, inner):
         'untrusted': {'proxy_pass': plain.address, 'proxy_ssl': True, 'proxy_ssl_name': 'inner.localhost'},
         'trusting': {'proxy_pass': plain.address, 'proxy_ssl': True, 'proxy_ssl_verify': 'off', 'proxy_ssl_name': 'who.ever'},
         'shown': {'proxy_pass': verifying.address, **trusting, **shows},
+        'encrypted': {'proxy_pass': verifying.address, **trusting, **shows, **encrypted_key(folder, inner[1])},
+        'command': {'proxy_pass': plain.address, **trusting, 'proxy_ssl_conf_command': 'MaxProtocol TLSv1.2'},
+        'valid': {'proxy_pass': valid.address, **listed, 'proxy_ssl_name': 'localhost'},
+        'revoked': {'proxy_pass': revoked.address, **listed, 'proxy_ssl_name': 'localhost-too'},
         'hidden': {'proxy_pass': verifying.address, **trusting},
         'broken': {'proxy_pass': plain.broken.address, **trusting, 'proxy_timeout': broken_records.PATIENT},
         'no-handshake': {'proxy_pass': f'127.0.0.1:{no_handshake.port}', **trusting, 'proxy_connect_timeout': broken_records.PATIENT},
@@ -130,10 +158,13 @@ def test_upstream_session_is_resumed(sealing):
 def test_proxy_ssl_directives(sealing):
     assert fetch(sealing, 'nameless')[1] == 'None'
     assert fetch(sealing, 'old')[0] == 'TLSv1.2'
+    assert fetch(sealing, 'command')[0] == 'TLSv1.2'
+    assert fetch(sealing, 'encrypted')[3] == 'True'
+    assert fetch(sealing, 'valid')[0] == 'TLSv1.3'
     assert fetch(sealing, 'shown')[3] == 'True' and fetch(sealing, 'good')[3] == 'False'
 
 
-@pytest.mark.parametrize('name', ['misnamed', 'untrusted'])
+@pytest.mark.parametrize('name', ['misnamed', 'untrusted', 'revoked'])
 def test_untrusted_server_gets_no_bytes(sealing, name):
     assert fetch(sealing, name) is None
     wait_for(lambda: f'{sealing.ports[name]} 502\n' in server_kit.read_text(sealing.log), 'no line')
@@ -170,5 +201,5 @@ def test_unreadable_files_are_reported(new_directory):
     port = server_kit.free_port()
     made = server_kit.Server(new_directory(), [{'listen': f'127.0.0.1:{port}'}], main={'stream': {'server': {
         'listen': f'127.0.0.1:{server_kit.free_port()}', 'proxy_pass': '127.0.0.1:1', 'proxy_ssl': True, 'proxy_ssl_trusted_certificate': '/absent.pem'}}})
-    with pytest.raises(RuntimeError, match='TLS to the server cannot be set up'):
+    with pytest.raises(RuntimeError, match='"/absent.pem" cannot be read as trusted certificates'):
         made.start([port])
