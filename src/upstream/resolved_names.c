@@ -1,5 +1,5 @@
 /*
- * A table in shared memory, searched linearly, since it has few names and is used only when one is resolved.
+ * A table in shared memory. It is searched linearly: it has few names, and is used only when a name is resolved.
  */
 #include "upstream/resolved_names.h"
 
@@ -31,7 +31,7 @@ void resolved_names_destroy(struct resolved_names *names)
         shared_zone_destroy(&names->shared);
 }
 
-/* Locks the table. If a process died while it held the lock, an entry may be incomplete. */
+/* Locks the table. Clears it if a process died while it held the lock: an entry may be incomplete. */
 static void lock_names(struct resolved_names *names)
 {
     if (shared_zone_lock(&names->shared))

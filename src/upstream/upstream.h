@@ -25,7 +25,7 @@ struct upstream_server {
     struct listen_address address;
     uint64_t weight;
     uint64_t max_conns;             /* over all workers; 0: no limit */
-    uint64_t max_fails;             /* consecutive failures after which it is unavailable for fail_timeout; 0: never */
+    uint64_t max_fails;             /* failures, each within fail_timeout of the last, before it pauses; 0: never */
     uint64_t fail_timeout_ms;       /* the first pause; later ones are longer */
     uint64_t slow_start_ms;         /* ramp-up time of its weight after recovery */
     bool backup;                    /* used only if no other server is available */
@@ -50,17 +50,17 @@ struct upstream_check {
     struct str uri, host;
     int proxy_protocol;                     /* version of the PROXY protocol header that begins a check; 0: none */
     struct str proxy_header;                /* the header; empty: none */
-    struct str request;                     /* by HTTP/1.1: the request as sent; empty: the check only connects */
-    const struct h2_client_request *http2;  /* by HTTP/2, in place of `request`; NULL: HTTP/1.1 */
+    struct str request;                     /* over HTTP/1.1: the request as sent; empty: the check only connects */
+    const struct h2_client_request *http2;  /* over HTTP/2, in place of `request`; NULL: HTTP/1.1 */
     struct upstream_statuses *match;        /* accepted statuses */
     size_t match_count;
     uint64_t interval_ms, timeout_ms;
     uint64_t fails, passes;                 /* consecutive results before the state changes */
     bool https;
-    bool by_http2;                          /* `http2` is set when the group's name is known */
+    bool by_http2;                          /* upstream_check_complete sets `http2` */
 };
 
-/* TCP ports of servers that are added at run time. */
+/* TCP ports to which the sandbox of workers permits connections, for servers added at run time. */
 struct upstream_ports {
     const struct upstream_port_range {
         uint16_t first, last;
@@ -110,8 +110,8 @@ struct upstream_settings;
 extern const struct conf_group upstream_group;
 
 /*
- * Sets the directives of the http scope that apply to groups without a block. Call it before the first addition. 0
- * or -ENOMEM.
+ * Sets the resolver of the http or stream scope (upstreams->user) for groups without a block. Called before the first
+ * addition. 0 or -ENOMEM.
  */
 MUST_CHECK int upstreams_begin(struct upstreams *upstreams, const struct upstream_settings *settings);
 /* Adds the block `name`, whose scope was read. 0, -EINVAL (reported), or -ENOMEM. */
@@ -127,9 +127,9 @@ const struct upstream *upstreams_target(struct upstreams *upstreams, struct str 
 /* Parses an authority into a server with default parameters. 0 or -EINVAL. `text` is not copied. */
 MUST_CHECK int upstream_server_parse(struct str text, uint16_t default_port, struct upstream_server *out_server);
 
-/* The resolver settings for addresses of that user. */
+/* The resolver settings for groups without a block. */
 const struct resolver_settings *upstreams_resolver(const struct upstreams *upstreams, enum upstream_user user);
-/* Creates a group of one server with default settings; `server` outlives it. */
+/* Initializes a group of one server with default settings; `server` must outlive it. */
 void upstream_single(struct upstream *upstream, struct upstream_server *server);
 /*
  * Creates a TLS context for these settings, unless there is one. 0, or -EINVAL with an error text in `out_error` (at

@@ -53,7 +53,7 @@ static uint16_t lowest_priority(const struct resolver_answer *answer)
     return lowest;
 }
 
-/* Adds the peer of an address. SRV records have weights; those with another than the lowest priority are backups. */
+/* Adds the peer of an address. SRV records have weights; all but those with the lowest priority value are backups. */
 static void add_resolved_address(struct upstream_name *name, const struct resolver_address *found, uint16_t lowest)
 {
     struct upstream_peer *peer = find_peer(name, found);

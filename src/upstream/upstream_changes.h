@@ -48,7 +48,10 @@ uint64_t upstream_changes_count(const struct upstream_changes *changes);
 void upstream_changes_lock(struct upstream_changes *changes);
 void upstream_changes_unlock(struct upstream_changes *changes);
 
-/* These functions need the lock, upstream_changes_configuration only for a number that stays. */
+/*
+ * The functions below need the lock. upstream_changes_configuration may be called without it, if the number may change
+ * at any time.
+ */
 
 /* The number of the configuration that the rows belong to; 0: there have been no rows. It may be forged. */
 uint64_t upstream_changes_configuration(const struct upstream_changes *changes);

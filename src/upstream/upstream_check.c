@@ -18,7 +18,7 @@ struct upstream_probe {
     struct list link;               /* in group->probes */
     struct upstream_peer *peer;     /* its active connection keeps the peer alive */
     struct upstream_connection *connection;
-    struct check_session *http2;    /* owned; NULL: not connected yet, or by HTTP/1.1 */
+    struct check_session *http2;    /* owned; NULL: not connected yet, or over HTTP/1.1 */
     char line[STATUS_LINE];
     size_t length;
 };
@@ -95,7 +95,7 @@ static bool probe_flush(struct upstream_probe *probe)
     return false;
 }
 
-/* The server has responded by HTTP/2: the connection is closed in order, with GOAWAY. */
+/* Closes the connection in order, with GOAWAY, after a response over HTTP/2. */
 static void probe_close(struct upstream_probe *probe, bool good, const char *reason)
 {
     check_session_end(probe->http2);
@@ -295,7 +295,7 @@ static void start_probe(struct upstream_peer *peer)
         set_checked(peer, false, "could not connect");
 }
 
-/* A worker that does not lead looks soon again whether the leader has exited or is retired. */
+/* A worker that is not the leader checks within a second whether the leader has exited or is retired. */
 static uint64_t next_check_ms(const struct upstream_group *group, bool leads)
 {
     uint64_t interval_ms = group->upstream->check->interval_ms;

@@ -1,5 +1,5 @@
 /*
- * A health check by HTTP/2. Only the head of the response is read.
+ * A health check over HTTP/2. Only the head of the response is read.
  */
 #include "upstream/upstream_check_http2.h"
 

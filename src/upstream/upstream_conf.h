@@ -32,8 +32,8 @@ struct upstream_zone_words {
 int upstream_read_zone(struct conf_reader *reader, const struct conf_node *node, void *out);
 
 /*
- * upstream_conf_check.c: reads `health_check` into a struct upstream_check *; completed once the group's name is
- * known. 0 or -ENOMEM.
+ * upstream_conf_check.c: reads `health_check` into a struct upstream_check *; upstream_check_complete
+ * completes it. 0, -EINVAL (reported) or -ENOMEM.
  */
 int upstream_read_check(struct conf_reader *reader, const struct conf_node *node, void *out);
 /* Makes the texts of a check that depend on the group's `name`. 0 or -ENOMEM. */

@@ -267,7 +267,7 @@ static void connection_timer_done(struct op *op, int result)
         connection->deadline_ms = UINT64_MAX;
         connection->events->timed_out(connection->user);
     } else if (connection->deadline_ms <= now)
-        connection_fail(connection, -ETIMEDOUT); /* an idle connection has no user and just closes */
+        connection_fail(connection, -ETIMEDOUT); /* an idle connection without a user is closed */
     else if (connection->deadline_ms != UINT64_MAX)
         loop_timer(loop_of(connection), op, connection->deadline_ms);
 }

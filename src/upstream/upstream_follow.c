@@ -1,8 +1,8 @@
 /*
  * Applies the table of changes to the peers of a worker.
  *
- * Callers of upstream_choose may hold a peer. There, a removed peer is only marked; a timer closes its idle
- * connections, and frees it unless it is in use. A peer in use is freed with its last connection.
+ * Callers of upstream_choose may hold a peer. Therefore it only marks a removed peer; a timer closes the idle
+ * connections of the peer, and frees it unless it is in use. A peer in use is freed with its last connection.
  */
 #include "upstream/upstream_follow.h"
 
@@ -59,7 +59,7 @@ static void add_server(struct upstream_group *group, const struct upstream_chang
         upstream_names_add(group, &server, change->serial);
 }
 
-/* Servers of the configuration; names of servers are not removed. */
+/* Retires servers of the configuration with this address, except addresses of host names. */
 static void remove_peers(struct upstream_group *group, struct str name)
 {
     for (struct list *link = group->peers.next; link != &group->peers; link = link->next) {
@@ -113,10 +113,7 @@ static void remove_unlisted(struct upstream_group *group, const struct serials *
     }
 }
 
-/*
- * Rows of an older configuration do not apply; if there are rows of a newer one, this worker is
- * draining, and keeps its peers.
- */
+/* Rows of an older configuration do not apply; if there are rows of a newer one, this worker drains with its peers. */
 void upstream_apply_changes(struct upstream_pool *pool)
 {
     struct serials serials = {.count = 0};
@@ -162,8 +159,8 @@ void upstream_follow_now(struct upstream_pool *pool)
 }
 
 /*
- * The number of a newer configuration that retires this worker is valid. That of one that never does is forged, and
- * would prevent all changes.
+ * A newer configuration retires this worker soon. If none does, its number in the table is forged, and is replaced,
+ * because it would prevent all changes.
  */
 static void check_configuration(struct upstream_pool *pool)
 {

@@ -10,8 +10,8 @@
 
 /*
  * Applies the changes made in this configuration, and follows later ones. Without groups with `zone`, or without memory
- * shared by workers, no change is ever applied. Called once, after upstream_pool_create; `configuration` is its number,
- * at least 1.
+ * shared by workers, no change is ever applied. Called once, after upstream_pool_create; `configuration` is the number
+ * of the configuration, at least 1.
  */
 void upstream_pool_follow(struct upstream_pool *pool, uint64_t configuration);
 

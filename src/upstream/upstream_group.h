@@ -19,7 +19,7 @@ struct upstream_group {
     unsigned idle;                  /* idle connections */
     struct upstream_name *names;    /* owned: the names to resolve */
     struct list waiting;            /* struct upstream_waiter */
-    struct op check;                /* timer of the next check of its servers */
+    struct op check;                /* timer of the next health checks */
     struct list probes;             /* checks in progress */
 };
 
@@ -36,7 +36,7 @@ struct upstream_name {
     unsigned failures;              /* consecutive errors; the first of them was logged */
 };
 
-/* A resolver per distinct settings. */
+/* The resolver of one set of settings. */
 struct upstream_resolver {
     const struct resolver_settings *settings;   /* part of the configuration */
     struct resolver *resolver;                  /* owned */
@@ -61,7 +61,7 @@ struct upstream_added {
     char text[128];                 /* of `server`; begins with its host */
 };
 
-/* A TLS context per distinct settings. */
+/* The TLS context of one set of settings. */
 struct upstream_tls_context {
     struct tls_client_settings settings;    /* its texts are part of the configuration */
     struct tls_context *context;            /* owned */
@@ -89,13 +89,13 @@ struct upstream_pool {
     struct upstream_resolver *resolvers;
     struct list names_due;              /* names without an open query */
     struct op next_name;                /* timer of the next due name */
-    bool name_removed;                  /* requests may wait for a name that was removed: notified by that timer */
-    struct upstream_changes *changes;   /* of the zone; NULL: not followed */
-    uint64_t configuration;             /* number of the configuration, for these */
-    uint64_t changes_seen;              /* their count when they were applied */
-    uint64_t newer_since_ms;            /* they have the number of a newer configuration since then; 0: they have not */
-    struct op follow;                   /* timer of the next look at them */
-    bool sweep;                         /* retired peers wait for that timer */
+    bool name_removed;                  /* requests may wait for a removed name: that timer notifies them */
+    struct upstream_changes *changes;   /* the zone's table of changes; NULL: none are applied */
+    uint64_t configuration;             /* number of the configuration of this worker */
+    uint64_t changes_seen;              /* upstream_changes_count when they were last applied */
+    uint64_t newer_since_ms;            /* when the table got a newer configuration number; 0: it has none */
+    struct op follow;                   /* timer: applies changes, frees retired peers */
+    bool sweep;                         /* that timer has retired peers to free */
     bool stopping;
     bool retired;                       /* set by upstream_pool_retire */
 };
@@ -103,10 +103,10 @@ struct upstream_pool {
 /* upstream_peer.c: creates the peer of the group with that address. NULL when out of memory. */
 struct upstream_peer *upstream_peer_add(struct upstream_group *group, const struct upstream_server *server,
                                         const struct listen_address *address, uint64_t weight);
-/* The same for a server that was added at run time, which is copied. */
+/* The same for a server that was added at run time. Copies `server`. */
 struct upstream_peer *upstream_peer_add_changed(struct upstream_group *group, const struct upstream_server *server,
                                                 const struct listen_address *address, uint64_t serial);
-/* A copy of the server; the caller frees it. NULL when out of memory. */
+/* Copies the server; the caller frees the copy. NULL when out of memory. */
 struct upstream_added *upstream_added_create(const struct upstream_server *server, uint64_t serial);
 /* Frees a peer that is in no list, and releases its state in the zone. */
 void upstream_peer_free(struct upstream_peer *peer);
@@ -114,14 +114,14 @@ void upstream_peer_free(struct upstream_peer *peer);
 void upstream_peer_free_unused(struct upstream_peer *peer);
 
 /*
- * upstream_socket.c: a socket for a connection to that address, not connected, bound to the local address unless that
- * is NULL. Returns the descriptor or -errno.
+ * upstream_socket.c: opens a socket for a connection to that address, not connected, bound to the local address unless
+ * that is NULL. Returns the descriptor or -errno.
  */
 MUST_CHECK int upstream_socket_open(const struct listen_address *address, const struct sockaddr *local_address);
 
 /* upstream_connection.c: closes an idle connection; the user of a shared one gets `failed`. */
 void upstream_connection_discard(struct upstream_connection *connection);
-/* Creates a connection that is connecting, and belongs to no list. NULL with *out_error. */
+/* Creates a connection, which connects, and is in no list yet. NULL with *out_error. */
 struct upstream_connection *upstream_connection_create(struct upstream_peer *peer, const struct upstream_tls *tls,
                                                        int *out_error);
 /* Stores the server's TLS session, which arrived with or after the first response. */
@@ -132,8 +132,8 @@ void upstream_connections_stop(struct upstream_pool *pool);
 /* upstream_keepalive.c: true if the connection has this local address, these TLS settings and this name. */
 bool upstream_connection_matches(const struct upstream_connection *connection, const struct upstream_tls *tls);
 /*
- * True if it can become idle. If its group has `keepalive` idle connections already, closes that of its peer that has
- * been idle for the longest time.
+ * True if it can become idle. If its group has `keepalive` idle connections already, closes the one of the same peer
+ * that has been idle longest.
  */
 bool upstream_connection_may_keep_idle(struct upstream_connection *connection);
 /* Puts it among the idle connections of its peer, and sets keepalive_timeout. */
@@ -141,21 +141,21 @@ void upstream_connection_keep_idle(struct upstream_connection *connection);
 
 /* upstream_idle.c: closes the idle connections of the group. Returns their number. */
 unsigned upstream_group_close_idle(struct upstream_group *group);
-/* The address is no longer current. May free the peer. */
+/* Retires a peer whose address is no longer current. May free it. */
 void upstream_peer_retire(struct upstream_peer *peer);
 /* Closes the idle connections of a retired peer, and frees it unless it is in use. */
 void upstream_peer_sweep(struct upstream_peer *peer);
 
 /* upstream_follow.c: applies the changes of servers since the last call. Frees no peer. */
 void upstream_follow_now(struct upstream_pool *pool);
-/* Makes the peers of this worker those of the table, whose lock the caller has. Frees no peer. */
+/* Applies the rows of the table to the peers of this worker. The caller holds its lock. Frees no peer. */
 void upstream_apply_changes(struct upstream_pool *pool);
 /* True if the peer is in use and has this name. */
 static inline bool upstream_peer_is_named(const struct upstream_peer *peer, struct str name)
 {
     return !peer->retired && str_equal(str_from(peer->name), name);
 }
-/* The same, before a server of the group is selected. */
+/* Applies new changes before a server of the group is selected; without `zone`, has no effect. */
 static inline void upstream_group_follow(const struct upstream_group *group)
 {
     struct upstream_pool *pool = group->pool;
@@ -182,7 +182,7 @@ uint64_t upstream_hash(struct str key, struct str server);
 bool upstream_peer_available(const struct upstream_peer *peer, bool bound);
 /* Called before a request. False: the peer has failed, and it is still paused or another request retries it already. */
 bool upstream_peer_try(struct upstream_peer *peer);
-/* The current weight in UPSTREAM_WEIGHT_UNIT: reduced after failures and during slow_start. */
+/* The current weight times UPSTREAM_WEIGHT_UNIT: reduced after failures and during slow_start. */
 uint64_t upstream_peer_weight(const struct upstream_peer *peer);
 /* Reduces lost_weight, after a selection among the group's peers. */
 void upstream_peer_regain_weight(struct upstream_peer *peer);

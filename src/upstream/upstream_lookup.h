@@ -11,17 +11,17 @@ struct upstream_lookup {
     struct upstream_group *group;
     struct upstream_server server;
     struct resolver_query *query;   /* NULL: none is in progress */
-    /* Called once, from the loop. `reason` NULL: the name has addresses, stored for all workers. */
+    /* Called once, from the loop. `reason`: an error; NULL: the addresses are stored for all workers. */
     void (*done)(struct upstream_lookup *lookup, const char *reason);
 };
 
 /*
- * Starts the query, with the resolver of the group. The caller has set `done`; the text of the server lasts as long as
+ * Starts the query, with the resolver of the group. The caller has set `done`; the text of the server must outlive
  * the lookup. 0 or -ENOMEM; then `done` is not called.
  */
 MUST_CHECK int upstream_lookup_start(struct upstream_lookup *lookup, struct upstream_group *group,
                                      const struct upstream_server *server);
-/* `done` is not called any more. No effect after it was. */
+/* Cancels the query; `done` is not called. No effect after `done`. */
 void upstream_lookup_cancel(struct upstream_lookup *lookup);
 
 #endif

@@ -8,7 +8,7 @@
 
 #define ADDED_KEY ((uint64_t)1 << 40)
 
-/* The same in every worker: of group and line, or of the change that added the server. */
+/* The key of the entry in the zone: of group and line, or of the change that added the server. */
 static uint64_t key_of(const struct upstream_peer *peer)
 {
     const struct upstream *upstream = peer->group->upstream;

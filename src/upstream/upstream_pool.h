@@ -37,7 +37,7 @@ struct upstream_peer {
     char route[17];                 /* value of sticky cookies */
     /* Of its newest TLS connection. */
     struct tls_resumption resumption;
-    bool retired;                   /* retired: freed with its last connection */
+    bool retired;                   /* not selected any more; freed with its last connection */
 };
 
 /* Waits for a name being resolved. Embedded in its owner. */
@@ -66,7 +66,7 @@ struct upstream_events {
     void (*writable)(void *user);
     /* The connection failed: -ECONNREFUSED, -ETIMEDOUT, -ECONNRESET ... It must not be used any more. */
     void (*failed)(void *user, int error);
-    /* The timeout has passed. NULL: the connection fails with -ETIMEDOUT. */
+    /* The timeout of the open connection has passed, and is off now. NULL: the connection fails with -ETIMEDOUT. */
     void (*timed_out)(void *user);
 };
 
@@ -103,7 +103,10 @@ struct upstream_choice {
     struct str key;                         /* of hash and ip_hash */
 };
 
-/* Both outlive the pool. `zone` is the state shared with other workers; NULL: none. NULL when out of memory. */
+/*
+ * Creates the pool; all arguments outlive it. `zone` is the state shared with other workers; NULL: none. NULL when out
+ * of memory.
+ */
 struct upstream_pool *upstream_pool_create(struct loop *loop, struct log *log, const struct upstreams *upstreams,
                                            struct upstream_zone *zone, unsigned worker);
 /* Sets the counters of its wires; they outlive the pool. */
@@ -116,7 +119,7 @@ void upstream_pool_retire(struct upstream_pool *pool);
 unsigned upstream_pool_close_idle(struct upstream_pool *pool);
 /* True while output of released connections is still being sent. */
 bool upstream_pool_draining(const struct upstream_pool *pool);
-/* Begins shutdown: idle and released connections close, name resolution stops. Users release connections in use. */
+/* Begins shutdown: idle and released connections close, name resolution stops. Users must release theirs. */
 void upstream_pool_stop(struct upstream_pool *pool);
 /* No operation may be in flight. Accepts NULL. */
 void upstream_pool_destroy(struct upstream_pool *pool);
@@ -125,7 +128,8 @@ void upstream_pool_destroy(struct upstream_pool *pool);
 struct upstream_group *upstream_pool_group(struct upstream_pool *pool, const struct upstream *upstream);
 /*
  * The group for an authority from a variable: a block of that name, else created on first use, at most
- * LIMIT_UPSTREAM_TARGETS. NULL: -EINVAL, -ENOMEM or -ENOBUFS.
+ * LIMIT_UPSTREAM_TARGETS. A created group without a connection in use and without a waiter may be freed by a later call
+ * for another authority. NULL: -EINVAL, -ENOMEM or -ENOBUFS.
  */
 struct upstream_group *upstream_pool_target_of(struct upstream_pool *pool, enum upstream_user user,
                                                struct str authority, uint16_t default_port, int *out_error);
@@ -145,7 +149,7 @@ const struct upstream *upstream_group_upstream(const struct upstream_group *grou
  * (upstream_wait); -ENOENT: none of its names resolves; -EBUSY: all peers were tried, are down, or full.
  */
 struct upstream_peer *upstream_choose(struct upstream_group *group, struct upstream_choice *choice, int *out_error);
-/* True if upstream_choose would find a peer. */
+/* True if a peer that was not tried is available; upstream_choose skips it if another worker retries it first. */
 bool upstream_has_another(const struct upstream_group *group, const struct upstream_choice *choice);
 /* Waits until names of the group are resolved. upstream_wait_end cancels the wait. */
 void upstream_wait(struct upstream_group *group, struct upstream_waiter *waiter);
@@ -165,7 +169,8 @@ MUST_CHECK int upstream_connect(struct upstream_peer *peer, const struct upstrea
                                 bool new_connection, struct upstream_connection **out_connection);
 /*
  * Shared connections (HTTP/2): a connection has one user, which serves many exchanges. Each exchange counts as a use of
- * the peer, the connection does not. An idle one keeps its user and its events; the pool ends it by `failed`.
+ * the peer, the connection does not. An idle one keeps its user and its events; if the
+ * pool closes it, `failed` is called.
  */
 /* Counts an exchange. False: max_conns. The peer is valid until upstream_use_end. */
 MUST_CHECK bool upstream_use_begin(struct upstream_peer *peer);
@@ -184,14 +189,17 @@ MUST_CHECK int upstream_connect_shared(struct upstream_peer *peer, const struct 
 struct upstream_connection *upstream_shared_next(const struct upstream_peer *peer, const struct upstream_tls *tls,
                                                  const struct upstream_events *events,
                                                  struct upstream_connection *previous);
-/* True if the connection may serve another exchange by keepalive_requests, and its peer is in use. */
+/* True if keepalive_requests permits another exchange on the connection, and its peer is not retired. */
 bool upstream_shared_is_usable(const struct upstream_connection *connection);
-/* An exchange begins on it. */
+/* Counts an exchange that begins on the connection, and takes it from the idle ones. */
 void upstream_shared_use(struct upstream_connection *connection);
-/* Its last exchange has ended: it becomes idle, as after upstream_release. False: close it. */
+/* Makes it idle after its last exchange, like upstream_release. False: not permitted; the caller closes it. */
 MUST_CHECK bool upstream_shared_keep_idle(struct upstream_connection *connection);
 
-/* Sets the timeout: without another call in this time it fails with -ETIMEDOUT. 0: none. */
+/*
+ * Sets the timeout; each call restarts it, 0 turns it off. When it passes, `timed_out` is called, or the connection
+ * fails with -ETIMEDOUT.
+ */
 void upstream_set_timeout(struct upstream_connection *connection, uint64_t timeout_ms);
 /* Calls `writable` later, from the loop. */
 void upstream_wake(struct upstream_connection *connection);

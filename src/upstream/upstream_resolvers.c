@@ -1,5 +1,5 @@
 /*
- * The resolvers of the pool: one per distinct settings.
+ * The resolvers of the pool: one for each set of settings.
  */
 #include "upstream/upstream_group.h"
 

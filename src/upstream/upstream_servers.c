@@ -48,8 +48,8 @@ static struct upstream_change change_of(const struct upstream_group *group, enum
 }
 
 /*
- * After the addition, before other workers use the server: its slow_start begins. 0; -ENOSPC without shared state;
- * -ENOMEM. The addresses of a name may be unknown yet.
+ * Begins slow_start of the added server, before other workers use it. 0; -ENOSPC: it has no shared state; -ENOMEM: it
+ * was not added. A name may have no peers yet.
  */
 static int begin_use(struct upstream_group *group, uint64_t serial, bool is_name)
 {
@@ -94,7 +94,7 @@ static int add_server(struct upstream_group *group, const struct upstream_server
     return error;
 }
 
-/* Locks the table, and makes the peers of this worker those of the table. On failure it is not locked. */
+/* Locks the table, and applies it to the peers of this worker. On failure it is not locked. */
 static int begin_change(struct upstream_group *group)
 {
     struct upstream_pool *pool = group->pool;
@@ -172,13 +172,13 @@ static bool has_other_primary(struct upstream_group *group, struct str name)
     return false;
 }
 
-/* The addresses of a name come from DNS. */
+/* False for an address of a name: it comes from DNS. */
 static bool is_removable(const struct upstream_peer *peer, struct str name)
 {
     return upstream_peer_is_named(peer, name) && str_empty(peer->server->host);
 }
 
-/* The kinds of servers with a name. */
+/* The kinds of servers that have a certain name. */
 struct named {
     bool added, configured;
 };

@@ -1,5 +1,5 @@
 /*
- * TLS contexts for upstreams, one per distinct settings. Those of the configuration are created with it, while key
+ * TLS contexts for upstreams, one for each set of settings. Those of the configuration are created with it, while key
  * files are readable; a worker creates others on demand.
  */
 #include "upstream/upstream_group.h"

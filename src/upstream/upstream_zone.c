@@ -37,7 +37,7 @@ struct upstream_zone {
 struct upstream_zone *upstream_zone_create(unsigned workers)
 {
     size_t size = sizeof(struct zone_table) + (size_t)workers * LIMIT_UPSTREAM_PEERS * sizeof(struct claim);
-    /* Mapped, as the memory that points to it: leak checkers do not search that for pointers to the heap. */
+    /* Not on the heap: only mapped memory points to it, in which leak checkers do not search for pointers. */
     struct upstream_zone *zone = mmap(NULL, sizeof(*zone), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     if (zone == MAP_FAILED)
@@ -138,7 +138,7 @@ static void reset_state(struct upstream_shared *state, const struct upstream_cla
     state->configured_weight = before.configured_weight;
 }
 
-/* Applies what the configuration has changed. */
+/* Sets weight and mode if the configuration has changed them. */
 static void configure_state(struct upstream_shared *state, const struct upstream_claim *peer)
 {
     uint64_t mode = peer->down ? UPSTREAM_DOWN : UPSTREAM_UP;
@@ -190,8 +190,8 @@ void upstream_zone_release(struct upstream_zone *zone, unsigned worker, int inde
 }
 
 /*
- * Without the lock: another worker changes an entry of this one only by claiming it, which adds a holder whether the
- * holders of this worker are already subtracted or not.
+ * Takes no lock: another worker changes an entry of the dead worker only by claiming it, which adds a holder. That is
+ * correct before and after the subtraction.
  */
 void upstream_zone_abandon(struct upstream_zone *zone, unsigned worker)
 {

@@ -15,7 +15,7 @@
 
 enum upstream_checked { CHECKED_NEVER, CHECKED_GOOD, CHECKED_BAD };
 
-/* Set by the configuration (`down`) or by `sluice ctl`. Each mode excludes what the one before does, and more. */
+/* Set by the configuration (`down`) or by `sluice ctl`. Each mode permits fewer requests than the one before. */
 enum upstream_mode {
     UPSTREAM_UP,
     UPSTREAM_DRAINING,              /* only requests of its sticky sessions */
@@ -24,7 +24,7 @@ enum upstream_mode {
 
 /* One peer. Numbers are accessed atomically by all workers; texts are constant while the entry is held. */
 struct upstream_shared {
-    uint64_t key;                   /* of the group and the line of the configuration */
+    uint64_t key;                   /* of group and server, or of the change that added it */
     char group[64];                 /* for the status page; truncated */
     char name[128];
     uint64_t holders;               /* workers; 0: the entry is free */
