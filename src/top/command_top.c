@@ -30,7 +30,7 @@ static void wait_for(const struct top_monitor *monitor)
     uint64_t now_us = clock_monotonic_us();
     uint64_t until_us = top_monitor_until(monitor);
 
-    /* At most an hour. After an error the monitor finds that it is too early. */
+    /* At most an hour (--interval). If poll fails, top_monitor_continue does nothing before `until_us`. */
     (void)poll(&waiting, 1, until_us > now_us ? (int)((until_us - now_us + 999) / 1000) : 0);
 }
 

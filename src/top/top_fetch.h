@@ -46,7 +46,7 @@ MUST_CHECK int top_fetch_start(struct top_fetch *fetch, const struct top_server 
  * Except after 0, the descriptor is closed.
  */
 MUST_CHECK int top_fetch_continue(struct top_fetch *fetch, uint64_t now_us);
-/* Frees everything; ends a request that is in progress. Accepts a fetch with fd -1 that is zeroed otherwise. */
+/* Frees all memory; aborts a request that is in progress. Accepts a fetch with fd -1 that is zeroed otherwise. */
 void top_fetch_finish(struct top_fetch *fetch);
 
 #endif

@@ -45,7 +45,7 @@ int top_field_text(struct top_reader *reader, const struct top_field *field, voi
     return text->data ? 0 : -ENOMEM;
 }
 
-/* The values of a metric with labels; `owner` of the values is the struct at `into`. */
+/* A metric with labels, and the struct at `into` that has its field. */
 struct labelled {
     const struct top_field *field;
     void *into;

@@ -117,7 +117,7 @@ static bool is_same(const struct top_upstream *a, const struct top_upstream *b)
     return str_equal(a->group, b->group) && str_equal(a->server, b->server);
 }
 
-/* NULL: it is new. Most are at the same position, also those with the same name as another one. */
+/* The server in the earlier sample; NULL: it is new. The same position is tried first, as names may repeat. */
 static const struct top_upstream *upstream_before(const struct top_sample *before, const struct top_upstream *now,
                                                   unsigned at)
 {
@@ -152,7 +152,7 @@ static int compare_upstreams(const struct pair *pair, struct top_sample *now, st
     return 0;
 }
 
-/* NULL: it is new. Names are unique; most are at the same position. */
+/* The zone in the earlier sample; NULL: it is new. Most zones are at the same position. */
 static const struct top_zone *zone_before(const struct top_zones *before, struct str name, unsigned at)
 {
     if (at < before->count && str_equal(before->items[at].name, name))
@@ -210,7 +210,7 @@ static int compare_caches(const struct pair *pair, struct top_sample *now, struc
         double responses = rate_of(pair, earlier.responses, cache->responses);
         double hits = rate_of(pair, earlier.hits, cache->hits);
 
-        /* More hits than responses are no valid counters. */
+        /* Counters of the page may be invalid: hits are limited to responses. */
         rates->caches[i] = (struct top_cache_rate){
             .cache = cache, .responses = responses, .hits = hits < responses ? hits : responses};
     }

@@ -45,7 +45,7 @@ int top_read_scalar(const struct top_reader *reader, struct str *out_text)
     return 0;
 }
 
-/* Copies the key, because the event of the value replaces it. Keys that do not fit have no meaning here: empty. */
+/* Copies the key, because the event of the value replaces it. Longer keys are unknown, and become empty. */
 static int read_key(const struct top_reader *reader, char into[LIMIT_TOP_KEY], struct str *out_key)
 {
     struct str key;

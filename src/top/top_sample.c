@@ -174,7 +174,7 @@ static int read_cache_member(struct top_reader *reader, struct str key, void *ar
     return top_fields_read(reader, cache_fields, key, argument);
 }
 
-/* As many as zones are read. */
+/* Reads at most LIMIT_STATUS_ZONES caches. */
 static int read_cache(struct top_reader *reader, struct str key, void *argument)
 {
     struct top_sample *sample = reader->owner;

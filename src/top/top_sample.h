@@ -1,6 +1,6 @@
 /*
  * One reading of a status page: the JSON object of the module `status`. The page comes from another process, perhaps
- * on another machine: nothing about it is assumed.
+ * on another machine, and is not trusted.
  */
 #ifndef TOP_TOP_SAMPLE_H
 #define TOP_TOP_SAMPLE_H
@@ -57,7 +57,7 @@ struct top_cache {
     struct str name;
     uint64_t files, bytes;
     uint64_t max_bytes;             /* 0: unlimited */
-    uint64_t responses;             /* of each $upstream_cache_status */
+    uint64_t responses;             /* the sum over all values of $upstream_cache_status */
     uint64_t hits;
 };
 

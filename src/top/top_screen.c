@@ -1,5 +1,5 @@
 /*
- * Composes the live view: totals, then tables of the transmission paths and of the upstream servers.
+ * Composes the live view: totals, then the tables of top_tables.c, or the help.
  */
 #include "top/top_screen.h"
 

@@ -7,7 +7,7 @@
 #include "top/top_monitor.h"
 #include "top/top_tables.h"
 
-/* What is shown. */
+/* The values and settings of the view. */
 struct top_content {
     const struct top_monitor *monitor;
     int64_t wall_s;                 /* for the time since the start of the server */
@@ -17,7 +17,10 @@ struct top_content {
     bool interactive;               /* the last line names the keys */
 };
 
-/* Fills the lines of a terminal of this size; larger ones are used in part. Further lines are left out. */
+/*
+ * Fills the lines for a terminal of this size, at most LIMIT_TOP_COLUMNS by LIMIT_TOP_ROWS. Lines that do not fit are
+ * left out.
+ */
 void top_screen_compose(struct top_screen *screen, const struct top_content *content, unsigned columns, unsigned rows);
 
 #endif

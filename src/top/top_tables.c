@@ -165,7 +165,7 @@ struct top_text top_quantile_text(const struct top_quantile *quantile)
     return out;
 }
 
-/* Appends rows while there is room; the last one states how many are left out. */
+/* Appends rows while there is room; the last row states the number of those left out. */
 static void add_rows(struct top_screen *screen, const struct top_rates *rates, unsigned count,
                      void (*add)(struct top_screen *screen, const struct top_rates *rates, unsigned i))
 {

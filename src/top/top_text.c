@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#define LARGEST 1e18 /* of the value, in the largest unit that is printed without an exponent */
+#define LARGEST 1e18 /* larger values are printed with an exponent */
 
 static struct top_text format_scaled(double value, double step, const char *const *units)
 {

@@ -95,7 +95,7 @@ static void apply_key(struct view *view, int key)
         choose_list(view, key);
 }
 
-/* Takes all keys that were pressed. Returns true if there were any. */
+/* Reads and applies all pressed keys. Returns true if there were any. */
 static bool apply_keys(struct view *view)
 {
     bool pressed = false;
@@ -114,7 +114,7 @@ static void wait_for(struct view *view)
     struct pollfd waiting[] = {{STDIN_FILENO, POLLIN, 0}, {view->monitor.fetch.fd, view->monitor.fetch.events, 0}};
     uint64_t now_us = clock_monotonic_us();
     uint64_t until_us = top_monitor_until(&view->monitor);
-    /* At most an hour. A signal (a new size of the terminal) ends the wait. */
+    /* At most an hour (--interval). A signal (a new size of the terminal) ends the wait. */
     int ready = poll(waiting, 2, until_us > now_us ? (int)((until_us - now_us + 999) / 1000) : 0);
 
     if (ready > 0 && waiting[0].revents & (POLLHUP | POLLERR))
