@@ -28,7 +28,7 @@ struct lint {
     bool failed;                    /* out of memory */
 };
 
-/* The subject of a rule; members that do not apply are NULL. */
+/* The part of the configuration that a rule examines; members that do not apply are NULL. */
 struct lint_place {
     const struct virtual_server *server;
     const struct location *location;    /* a location, or the scope of the server itself */

@@ -23,10 +23,14 @@ bool config_has_word(const struct conf_node *node, struct str text);
 /* The position of a location's key. */
 struct conf_mark config_mark(const struct lint_place *place);
 
-/* True if a server listens on an address of that kind other than loopback. */
+/* True if the server has an address with ssl, or with `ssl` false, one without it. */
 bool config_listens(const struct lint *lint, const struct virtual_server *server, bool ssl);
+/* True if the server has an address other than loopback. */
 bool config_listens_outside(const struct lint *lint, const struct virtual_server *server);
-/* True if access to the location is restricted: allow and deny, a password, a subrequest, `internal`. */
+/*
+ * True if access to the location is restricted: deny, a password, a subrequest, a signed link, a client certificate, or
+ * `internal`.
+ */
 bool config_is_guarded(const struct conf_scope_values *values);
 
 #endif
