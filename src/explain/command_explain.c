@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 /*
- * Removes from the configuration: upstream groups and caches, so that the worker neither resolves names nor checks
- * servers; and PROXY protocol headers, which the client does not send.
+ * Removes upstream groups and caches from the configuration, so that the worker neither resolves names nor checks
+ * servers, and turns PROXY protocol headers off, which the client does not send.
  */
 static void isolate_configuration(struct configuration *configuration)
 {

@@ -1,7 +1,7 @@
 /*
- * `sluice explain URL`: which server, location, modules and file answer a URL, and the position of each directive
- * involved. A normal worker gets a request over a private socket. Modules that use other servers or shared counters are
- * skipped, nothing is logged, and only the first bytes of the response are read.
+ * `sluice explain URL` prints the server, location, modules and file that answer a URL, and the position of each
+ * applicable directive. A normal worker gets a request over a private socket. Modules that use the network or shared
+ * counters are skipped, and there is no access log.
  */
 #ifndef EXPLAIN_EXPLAIN_H
 #define EXPLAIN_EXPLAIN_H
@@ -38,9 +38,9 @@ struct explain {
 struct explain_url {
     bool https;
     struct str host;                /* without brackets and port; empty: any */
-    unsigned port;                  /* 0: none given */
+    unsigned port;                  /* 80 or 443 unless written; 0: a path alone, any port */
     struct str authority;           /* as written, for Host */
-    struct str target;              /* path and query, at least "/" */
+    struct str target;              /* path and query as written; may lack the first slash */
 };
 
 /*
@@ -52,8 +52,8 @@ MUST_CHECK int explain_url_parse(struct str text, struct explain_url *out_url, c
 const struct endpoint *explain_endpoint(const struct configuration *configuration, const struct explain_url *url,
                                         char *out_error, size_t size);
 /*
- * Sends the request over `fd` (closed at the end) and waits for the first bytes of a response, or the end. False:
- * TLS failed.
+ * Sends the request over `fd`, and waits for the first byte of a response or the end of the connection. Closes `fd`.
+ * False: the handshake, the send or the wait failed.
  */
 bool explain_request(int fd, const struct explain_url *url, bool tls);
 

@@ -75,7 +75,10 @@ static struct str name_of(const struct virtual_server *server, struct str host)
     return STR("");
 }
 
-/* Over TLS the server of the host decides (ALPN), without TLS the default server, before the host is known. */
+/*
+ * HTTP/2 over TLS is a setting of the server that SNI selects (ALPN). Without TLS it is one of the default server,
+ * because the host is not known at the start of a connection.
+ */
 static void print_protocols(struct explain_writer *writer, const struct endpoint *endpoint,
                             const struct virtual_server *server)
 {
@@ -123,7 +126,7 @@ static const char *const outcome_texts[] = {
     [OUTCOME_INTERNAL_REDIRECT] = "redirects internally",
 };
 
-/* Prints the changes by a module: compares the request before it with that before the next module or at the end. */
+/* Prints the changes that a module made: the differences to the request before the next module, or at the end. */
 static void print_effect(struct explain_writer *writer, const struct explain_step *step,
                          const struct explain_step *next, const struct request_state *request)
 {
@@ -228,7 +231,7 @@ static void print_modules(struct explain_writer *writer, const char *name, uint6
     writer_list_end(writer);
 }
 
-/* The kind of a scope, for calls with the scopes from a location outwards. */
+/* The kind of a scope. Called for all scopes of a location, from the innermost outwards. */
 static enum conf_scope scope_of(const struct request_state *request, const struct conf_scope_values *values,
                                 bool *past_server)
 {

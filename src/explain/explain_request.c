@@ -1,5 +1,5 @@
 /*
- * The client: one request over a blocking socket, plain or by OpenSSL. It waits only for the first byte of the
+ * The client: one request over a blocking socket, plain or over TLS. It waits only for the first byte of the
  * response, since the worker prints the explanation.
  */
 #include "explain/explain.h"
