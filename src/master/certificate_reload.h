@@ -13,13 +13,16 @@
  */
 MUST_CHECK int certificate_reload_apply(const struct configuration *configuration, size_t number,
                                         const struct tls_files *files, struct log *log);
-/* Reads the files named in the server's settings. Returns 0, or -EINVAL after one log line. */
+/*
+ * Reads the files named in the server's settings; the caller frees them by tls_files_finish. Returns 0, or -EINVAL
+ * after one log line.
+ */
 MUST_CHECK int certificate_reload_read(const struct virtual_server *server, struct tls_files *out_files,
                                        struct log *log);
 
 /* Returns a descriptor of sealed memory that holds the files, or -errno. */
 MUST_CHECK int certificate_reload_pack(const struct tls_files *files);
-/* Reads the files from such a descriptor. Returns 0 or -errno. */
+/* Reads the files from such a descriptor; the caller frees them by tls_files_finish. Returns 0 or -errno. */
 MUST_CHECK int certificate_reload_unpack(int fd, struct tls_files *out_files);
 
 #endif

@@ -23,7 +23,7 @@ enum channel_kind {
     CHANNEL_UNLISTEN,               /* master: stop accepting from the sockets of worker number `index` */
     /* master: server number `index` has new TLS files, in the memory of this descriptor. */
     CHANNEL_CERTIFICATES,
-    /* worker: change the level of the error log to `index` in all processes. Master: it has this level. */
+    /* worker: change the level of the error log to `index` in all processes. Master: the level is `index`. */
     CHANNEL_LOG_LEVEL,
     CHANNEL_TICKET_KEY,             /* worker: generate the next key of session tickets, in shared memory; `index` 0 */
     /* master: `index` requests of this worker (the two above) have been handled since its start; wraps. */
@@ -45,8 +45,8 @@ struct channel_message {
 };
 
 /*
- * `fd` is an end of a Unix socket pair: sending descriptors to it fails with EPERM. A reader that closes a descriptor
- * of a compromised process could wait (SO_LINGER of TCP). Without effect before Linux 6.16 (SO_PASSRIGHTS).
+ * Makes sends of descriptors to this end of a Unix socket pair fail with EPERM: when a reader closes a descriptor that
+ * a compromised process has sent, the close may block (SO_LINGER of TCP). No effect before Linux 6.16 (SO_PASSRIGHTS).
  */
 void channel_refuse_descriptors(int fd);
 /*

@@ -1,5 +1,5 @@
 /*
- * The new process of a worker: closes what it does not use, and runs the worker.
+ * The new process of a worker: closes unused descriptors, and runs the worker.
  */
 #include "master/master_state.h"
 

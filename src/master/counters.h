@@ -28,7 +28,7 @@ enum request_protocol { REQUEST_HTTP_1_0, REQUEST_HTTP_1_1, REQUEST_HTTP_2, COUN
 
 /* Every member consists of uint64_t. */
 struct counters {
-    /* Current values, as exchange_memory and h2_streams; others only grow. */
+    /* Current values, like exchange_memory and h2_streams; the others only grow. */
     uint64_t connections[CONNECTION_STATES];
     uint64_t exchange_memory;               /* bytes of requests and responses being processed */
     uint64_t exchange_rejections;           /* number of allocations rejected at the limit of this memory */

@@ -1,5 +1,5 @@
 /*
- * The AEAD engines of the workers: chosen at the start, and again when a reload changes ssl_aead.
+ * Chooses the AEAD engines of the workers: at the start, and again when a reload changes ssl_aead.
  */
 #include "master/master_state.h"
 

@@ -9,7 +9,7 @@
 
 #include <limits.h>
 
-/* The line has the level of the last one as `before`. A reload replaces the level of a request: then there is none. */
+/* Logs the change since the last line, unless the level is the same again, or a reload has replaced it. */
 static void log_level_change(struct master *master)
 {
     struct log *log = &master->error_log.log;
@@ -61,7 +61,7 @@ int master_control_next_ms(const struct master *master)
                : (int)u64_sub_sat(LIMIT_LOG_INTERVAL_MS, u64_sub_sat(master->clock.monotonic_ms, first_ms));
 }
 
-/* Generations that end get the level, too; one that starts uses the error log of the master, which has it. */
+/* Retired generations get the level, too. A starting one uses the error log of the master, which has the level. */
 static void change_log_level(struct master *master, enum log_level level)
 {
     struct log *log = &master->error_log.log;

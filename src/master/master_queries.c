@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Returns how many queries the worker has sent in this period, with this one. */
+/* Returns the number of queries of the worker in this period, including this one. */
 static unsigned count_query(const struct master *master, struct child *child)
 {
     uint64_t now_ms = master->clock.monotonic_ms;
@@ -33,7 +33,7 @@ static int open_pair(int pair[2])
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) < 0)
         return -errno;
     channel_refuse_descriptors(pair[0]);
-    /* Without it, rows may be omitted. */
+    /* If this fails, rows may be omitted. */
     (void)setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
     return 0;
 }
@@ -93,7 +93,7 @@ bool master_query_forward(const struct master *master, struct child *child, cons
 
     if (sent > LIMIT_CONTROL_FLOOD)
         return false;
-    /* The periods of the worker begin at other times, so that it may send twice its limit in one of these. */
+    /* The periods of worker and master are not aligned: one period here may contain twice the limit of the worker. */
     if (sent > 2 * LIMIT_CONTROL_QUERIES || !can_respond(child) || open_pair(pair) < 0)
         return true;
     responses.fd = pair[0];

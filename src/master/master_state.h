@@ -167,7 +167,8 @@ void generation_switch(struct master *master);
 /* Sends CHANNEL_STOP, CHANNEL_QUIT or CHANNEL_RETIRE to the workers of a generation, and sets its deadline. */
 void generation_shutdown(struct master *master, struct generation *generation, enum channel_kind how);
 /*
- * Its workers have exited: frees it. One that was starting has failed: the current one stays in use, if there is one.
+ * Frees a generation whose workers have exited. If it was starting, its start has failed, and the current generation
+ * stays in use, if there is one.
  */
 void generation_ended(struct master *master, struct generation *generation);
 
@@ -179,7 +180,7 @@ void master_signals_read(struct master *master);
 /* master_syslog.c: connects the error log, or one access log, to its syslog receiver; logs changes of the result. */
 void master_syslog_connect(struct master *master);
 void master_syslog_connect_target(struct master *master, struct access_log_target *target);
-/* Connects all of them again when that is due. */
+/* Connects all receivers again when that is due. */
 void master_syslog_check(struct master *master);
 /* The time until then; -1: there is no receiver. */
 int master_syslog_next_ms(const struct master *master);
@@ -290,14 +291,14 @@ void heartbeats_check(struct master *master);
 int heartbeats_next_ms(const struct master *master);
 
 /*
- * child_run.c: in the new process of worker `number`, closes what it does not use, runs the worker, and exits.
- * `channel_fd`: its end of the channel; `parent`: the process of the master.
+ * child_run.c: in the new process of worker `number`, closes unused descriptors, runs the worker, and exits.
+ * `channel_fd`: the worker's end of the channel; `parent`: the process of the master.
  */
 _Noreturn void child_run(struct master *master, struct generation *generation, unsigned number, int channel_fd,
                          pid_t parent);
 /* Starts every worker that is due. Does not return in the new process. */
 void children_start(struct master *master, struct generation *generation);
-/* Reads a worker's messages, at most one request among them. Kills a worker that sends what a worker may not send. */
+/* Reads a worker's messages, at most one request among them. Kills a worker that sends an invalid one. */
 void child_read(struct master *master, struct generation *generation, struct child *child);
 /* Sends queued messages when the channel has room again. */
 void child_write(struct master *master, struct child *child);

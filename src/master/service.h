@@ -25,7 +25,7 @@ bool watchdog_open(struct watchdog *out_watchdog);
 void watchdog_check(struct watchdog *watchdog, uint64_t now_ms);
 /* Returns the milliseconds until the next message; -1: none follows. */
 int watchdog_next_ms(const struct watchdog *watchdog, uint64_t now_ms);
-/* In the child, before it executes another binary as the new master: its pid differs from $WATCHDOG_PID. */
+/* Removes $WATCHDOG_PID, in a child that will execute another binary as the new master under another pid. */
 void watchdog_pass_on(void);
 
 #endif

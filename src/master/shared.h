@@ -63,7 +63,7 @@ struct shared {
 
 /*
  * Allocates memory for at most `slots` (up to LIMIT_WORKERS) worker processes at a time, of all generations together,
- * zeroed except for slot_count. NULL when out of memory.
+ * zeroed except for size, slot_count and upstreams. NULL when out of memory.
  */
 struct shared *shared_create(unsigned slots);
 /* Accepts NULL. */

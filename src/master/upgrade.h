@@ -27,7 +27,10 @@ struct upgrade {
 void upgrade_start(struct master *master);
 /* Reads the successor's report, and detects that the predecessor is exiting. */
 void upgrade_read(struct master *master);
-/* This master is exiting: a successor owns the sockets, and is the main process for the service manager. */
+/*
+ * Called when this master begins to exit. If there is a successor: removes the pid file of this master, and makes the
+ * successor the main process of the service manager.
+ */
 void upgrade_hand_over(struct master *master);
 /* Handles the exit of a child that is no worker. Restores the name of the pid file. */
 void upgrade_child_exited(struct master *master, pid_t pid, int status);
@@ -51,11 +54,11 @@ void upgrade_close(struct upgrade *upgrade);
  * there are no sockets.
  */
 struct listen_fds *upgrade_inherit(struct upgrade *upgrade, struct log *log);
-/* Copies the predecessor's ticket keys, and rejects early data until the predecessor has exited. */
+/* Copies the predecessor's ticket keys, and rejects early data; upgrade_check accepts it again. */
 void upgrade_inherit_tickets(struct master *master);
 /* Reports to the predecessor that this master serves. */
 void upgrade_report(struct upgrade *upgrade);
-/* The predecessor is exiting: this master alone owns the sockets. */
+/* Detects that the predecessor is exiting; then this master alone owns the sockets. */
 void upgrade_read_predecessor(struct master *master);
 
 /* Ticket keys passed to a successor with the same layout of this struct, in anonymous memory (memfd_create(2)). */
