@@ -1,5 +1,5 @@
 /*
- * The commands for a configuration: run, test, print, explain, and signal the running server.
+ * The commands for a configuration: run, test, print, signal the running server; and build, schema, help.
  */
 #include "command/commands.h"
 

@@ -29,13 +29,13 @@ int command_help(const struct options *options);
  */
 int command_import(const struct options *options);
 /*
- * command_ctl.c: one command for a running server, by its control socket. Exit status 1 if it is not reached or rejects
- * the command.
+ * command_ctl.c: sends one command to a running server through its control socket. Exit status 1 if the server cannot
+ * be reached, or rejects the command.
  */
 int command_ctl(const struct options *options);
-/* serve.c: serves a directory by HTTPS without a configuration file. */
+/* serve.c: serves a directory over HTTPS without a configuration file. */
 int command_serve(const struct options *options);
-/* command_docs.c: serves the HTML pages of the documentation by HTTP, on the loopback addresses. */
+/* command_docs.c: serves the HTML pages of the documentation over HTTP, on the loopback addresses. */
 int command_docs(const struct options *options);
 /* Runs a worker process, for struct master_args: worker_run with the listeners of `stream`. */
 int command_worker(const struct worker_args *args);

@@ -9,11 +9,11 @@
 
 enum { CTL_ARGUMENTS = 3, CTL_OPTIONS = 7 };
 
-/* A word after the command: a member of the request's JSON object; of a GET, a parameter of its query. */
+/* A word after the command: a member of the request's JSON object; for a GET, a parameter of the query. */
 struct ctl_argument {
     const char *name;               /* NULL: there are no more */
-    bool number;                    /* a number, if the word is one; else a text */
-    bool word;                      /* of an option: the name alone, for true; else NAME=VALUE */
+    bool number;                    /* sent as a number if the word is a number; else as a text */
+    bool word;                      /* of an option: NAME, which means true; else NAME=VALUE */
     /* Placeholder of an option's value in the list of commands: "TIME"; NULL: "N" for a number, else "TEXT". */
     const char *value;
 };
@@ -47,8 +47,8 @@ MUST_CHECK int ctl_request_print(const struct ctl_verb *verb, char *const *words
  */
 MUST_CHECK int ctl_response_parse(struct str received, int *out_status, struct str *out_body);
 /*
- * Appends lines of fields separated by tabs as aligned columns: numbers to the right. Notes from an empty line on stay.
- * 0 or -ENOMEM.
+ * Appends lines of fields separated by tabs as aligned columns, numbers to the right. An empty line ends the table; the
+ * rest is appended unchanged. 0 or -ENOMEM.
  */
 MUST_CHECK int ctl_table_print(struct str lines, struct buffer *out);
 

@@ -7,7 +7,7 @@
 #include "base/buffer.h"
 
 /*
- * Sends a request by HTTP/1.0 to a Unix socket, and appends the whole response; `slow`: without a timeout. Returns 0,
+ * Sends a request over HTTP/1.0 to a Unix socket, and appends the whole response; `slow`: without a timeout. Returns 0,
  * or -1 after an error message.
  */
 MUST_CHECK int ctl_exchange(const char *path, struct str request, bool slow, struct buffer *out);

@@ -151,7 +151,7 @@ const struct ctl_verb *ctl_find(char *const *words, size_t count, char *out_erro
     return NULL;
 }
 
-/* A number as the server reads it: the server refuses other words, as texts. */
+/* True for a number as the server parses it. Other words are sent as texts, which the server rejects. */
 static bool is_number(struct str word)
 {
     uint64_t number;

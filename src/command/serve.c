@@ -53,8 +53,8 @@ unsigned serve_find_port(unsigned first, unsigned tries, bool open, bool *out_ip
 }
 
 /*
- * Started as root, workers run as user nobody. They open the directory before they drop root, so its parents need no
- * permissions.
+ * If the server is started as root, workers run as user nobody. They open the directory before they drop root, so its
+ * parents need no permissions.
  */
 static void print_user(const char *directory)
 {

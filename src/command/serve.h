@@ -38,8 +38,8 @@ unsigned serve_find_port(unsigned first, unsigned tries, bool open, bool *out_ip
  */
 MUST_CHECK int serve_configuration(const struct serve_settings *settings, struct buffer *out);
 /*
- * Serves a directory by HTTP on the loopback addresses; port 0: the first free one from DOCS_PORT on. Returns the exit
- * status.
+ * Serves a directory over HTTP on the loopback addresses; port 0: the first free one from DOCS_PORT on. Returns the
+ * exit status.
  */
 int serve_plain(const char *directory, unsigned port);
 /*

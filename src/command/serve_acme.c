@@ -15,7 +15,7 @@
 
 #define STATE_ROOT "/var/lib/sluice/acme"
 
-/* The parents of `path`, each with this mode unless it exists. */
+/* Creates the missing parents of `path`, with this mode. */
 static int create_parents(char *path, mode_t mode)
 {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
