@@ -24,7 +24,7 @@ struct benchmark_run {
     struct benchmark *benchmark;
     struct benchmark_server server;
     const volatile sig_atomic_t *stop;
-    uint64_t end_us, last_us; /* CLOCK_MONOTONIC: the planned end; that of measurements without responses */
+    uint64_t end_us, last_us; /* CLOCK_MONOTONIC: the planned end; the latest end, of measurements without responses */
     unsigned left; /* measurements, which share the time until end_us */
 };
 
@@ -34,7 +34,7 @@ static bool is_measured(const struct benchmark_run *run, enum benchmark_size siz
     return run->server.ports[path] && (size == BENCHMARK_LARGE || path != BENCHMARK_KTLS);
 }
 
-/* Lets the client run until `end_us`, and writes what both did meanwhile. Returns 0 or -errno. */
+/* Runs the client until `end_us`, and counts its responses and the CPU time of the worker. Returns 0 or -errno. */
 static int take_sample(struct benchmark_run *run, struct load_client *client, uint64_t end_us,
                        struct benchmark_sample *out_sample)
 {
@@ -142,7 +142,7 @@ static unsigned count_measurements(const struct benchmark_run *run)
     return count * run->benchmark->rounds;
 }
 
-/* A machine that is too slow for its share of the time has fewer rounds. `round_us`: the duration of the last one. */
+/* False if less than half of a round would end in time. `round_us`: the duration of the last round. */
 static bool has_time_for_round(const struct benchmark_run *run, uint64_t round_us)
 {
     return clock_monotonic_us() + round_us / 2 <= run->end_us;

@@ -32,14 +32,14 @@ struct benchmark_sample {
 struct benchmark {
     char fault[192];                /* the reason why there are no or fewer samples; empty: none */
     unsigned rounds;                /* planned */
-    /* Samples of each; small bodies are not measured by kTLS. */
+    /* Number of samples; small bodies are not measured with kernel TLS. */
     unsigned counts[BENCHMARK_SIZES][BENCHMARK_PATHS];
     struct benchmark_sample samples[BENCHMARK_SIZES][BENCHMARK_PATHS][BENCHMARK_ROUNDS];
     double load_before;             /* load average of the last minute before the benchmark; negative: unknown */
 };
 
 /*
- * Measures for `seconds` (1 to LIMIT_BENCHMARK_SECONDS), in rounds, all paths in turn; without `ktls` not that path. If
+ * Measures for `seconds` (1 to LIMIT_BENCHMARK_SECONDS), in rounds, all paths in turn, kernel TLS only with `ktls`. If
  * a path has no complete responses in its share of this time, it takes up to `late_s` more, and there are fewer rounds.
  * Prints progress on the standard error. Ends early if `*stop` is set by a signal. All processes that it started have
  * ended when it returns.
@@ -71,7 +71,7 @@ struct benchmark_server {
 
 /* Starts the server; its sockets listen when this returns. Returns 0, or -errno with the reason in `fault`. */
 MUST_CHECK int benchmark_server_start(struct benchmark_server *server, bool ktls, char *fault, size_t fault_size);
-/* Returns the worker's process, once it exists, or -errno: -ECHILD if the server has ended. */
+/* Returns the process id of the worker, or -errno: -ECHILD if there is none. */
 MUST_CHECK pid_t benchmark_server_worker(const struct benchmark_server *server);
 /* Ends the server and waits for it. */
 void benchmark_server_stop(struct benchmark_server *server);

@@ -33,7 +33,7 @@ struct program_file {
     const char *directory, *name;
 };
 
-/* Its name is part of a template and of YAML. Returns 0 or -errno. */
+/* Fails for a name with special characters, which becomes part of a template and of YAML. Returns 0 or -errno. */
 static int find_program(struct program_file *program)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-";
@@ -142,7 +142,7 @@ static int run_server(const struct benchmark_server *server, const struct progra
     struct buffer text = {0};
     int status = EXIT_FAILURE;
 
-    /* The signal of a parent that has ended before is lost. */
+    /* If the parent has ended before prctl, no signal is sent. */
     if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || getppid() != parent || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
         return EXIT_FAILURE;
     if (write_configuration(server, program->name, &text) == 0 && pass_sockets(fds) == 0)
@@ -152,8 +152,8 @@ static int run_server(const struct benchmark_server *server, const struct progra
 }
 
 /*
- * The signals that the parent handles have their default action in the child, and wait until then: a handler of the
- * parent would lose them there.
+ * Signals are blocked until the child has reset the actions of those that the parent handles: a handler of the parent
+ * would run in the child, and the signal would have no effect.
  */
 static int fork_server(struct benchmark_server *server, const struct program_file *program,
                        const int fds[BENCHMARK_PATHS])

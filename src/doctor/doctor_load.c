@@ -22,7 +22,7 @@
 
 #define REQUEST "GET " LOAD_PATH " HTTP/1.1\r\nHost: localhost\r\nRange: bytes=0-%u\r\n\r\n"
 
-/* READS: receives of one connection before the next one has its turn. */
+/* READS: the number of receives from one connection before the next connection is served. */
 enum { REQUEST_SIZE = 128, READ_SIZE = 65536, READS = 16, POLL_MS = 100, CONNECT_RETRIES = 10 };
 
 struct load_connection {
@@ -42,7 +42,7 @@ struct load_client {
     char bytes[READ_SIZE];
 };
 
-/* Returns 0, or -EPROTO for another status than 206, and without Content-Length. */
+/* Returns 0, or -EPROTO if the status is not 206, or Content-Length is missing. */
 static int parse_head(struct load_reader *reader, struct str head)
 {
     static const struct str name = {"\r\nContent-Length: ", 18};
@@ -99,7 +99,7 @@ int load_reader_consume(struct load_reader *reader, struct str bytes, struct loa
     return 1;
 }
 
-/* Sends the rest of the request. Returns 0 (perhaps with a rest) or -errno. */
+/* Sends as much of the request as the socket accepts. Returns 0 or -errno. */
 static int send_request(struct load_client *client, struct load_connection *connection)
 {
     const char *from = client->request + client->request_length - connection->unsent;
@@ -120,7 +120,7 @@ static int send_request(struct load_client *client, struct load_connection *conn
     return 0;
 }
 
-/* Returns the length, 0: nothing is there; or -errno. */
+/* Returns the length; 0: no bytes are available; or -errno. */
 static ssize_t receive_bytes(struct load_client *client, struct load_connection *connection)
 {
     ssize_t got;
@@ -137,7 +137,7 @@ static ssize_t receive_bytes(struct load_client *client, struct load_connection 
     return got > 0 ? got : -ECONNRESET;
 }
 
-/* Receives what is there, and sends the next request after each response. Returns 0 or -errno. */
+/* Receives the available bytes, and sends the next request after each response. Returns 0 or -errno. */
 static int advance_connection(struct load_client *client, struct load_connection *connection,
                               struct load_counts *counts)
 {

@@ -1,6 +1,6 @@
 /*
- * The client of the benchmark: requests the same range of a file again and again over several connections, by HTTP/1.1,
- * plain or over TLS 1.3. One thread; it decrypts and counts the bodies, and compares nothing.
+ * The client of the benchmark: requests the same range of a file repeatedly over several connections, with HTTP/1.1,
+ * plain or over TLS 1.3. It has one thread; it decrypts and counts the bodies, but does not verify them.
  */
 #ifndef DOCTOR_DOCTOR_LOAD_H
 #define DOCTOR_DOCTOR_LOAD_H
@@ -30,7 +30,7 @@ struct load_counts {
 
 /* The state of one response in a stream of responses. Zeroed: at the beginning of a response. */
 struct load_reader {
-    char head[1024];                /* the header section so far, or what fits of it */
+    char head[1024];                /* the beginning of the header section */
     size_t head_length;
     bool in_body;
     uint64_t left;                  /* bytes of the body that are missing */

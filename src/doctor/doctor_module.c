@@ -62,7 +62,7 @@ static bool may_load(const struct host *host)
            (strtoull(text, NULL, 16) >> CAP_NET_ADMIN & 1);
 }
 
-/* Describes the reason why the kernel cannot load a module for this process; empty: none. */
+/* Writes the reason why the kernel cannot load a module for this process; empty: it can. */
 static void unloaded_reason(const struct host *host, char *into, size_t size)
 {
     char modprobe[TEXT_MAX];

@@ -94,7 +94,7 @@ static void add_device(struct private_words *words, const char *name)
     words->devices += words->count - before;
 }
 
-/* Those of /sys/class/net, where the examinations find them, in the same order. */
+/* Adds the names in /sys/class/net, in the order in which the examinations report them. */
 static void add_devices(struct private_words *words)
 {
     struct dirent **entries;

@@ -1,7 +1,7 @@
 /*
  * Words that identify a machine or its users, and that a report for publication therefore does not contain: host name,
- * user, home directory, addresses, names of network devices. The texts of a report do not refer to them on purpose; but
- * the kernel and libraries supply parts of these texts.
+ * user, home directory, addresses, names of network devices. sluice writes none of these words itself, but the kernel
+ * and libraries supply parts of the texts of a report.
  */
 #ifndef DOCTOR_DOCTOR_PRIVATE_H
 #define DOCTOR_DOCTOR_PRIVATE_H

@@ -1,6 +1,6 @@
 /*
- * `sluice doctor --report [FILE]`: examines the machine, runs the benchmark, and writes one text. Until then nothing is
- * written, so that a signal leaves no file.
+ * `sluice doctor --report [FILE]`: examines the machine, runs the benchmark, and then writes the file, so
+ * that a signal leaves no incomplete one.
  */
 #include "doctor/doctor_publish.h"
 
@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The signal that ended the benchmark; 0: none. Signal handlers have no owner. */
+/* The signal that ended the benchmark; 0: none. Static, because a signal handler has no other argument. */
 static volatile sig_atomic_t stop_signal;
 
 static const int stop_signals[] = {SIGINT, SIGTERM, SIGHUP};
