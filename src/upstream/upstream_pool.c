@@ -175,13 +175,25 @@ static struct upstream_group *find_block(struct upstream_pool *pool, enum upstre
     return NULL;
 }
 
+/* True if a connection that exchanges share is not idle. It may have no exchange until its next event. */
+static bool has_open_shared(const struct upstream_peer *peer)
+{
+    for (const struct list *link = peer->shared.next; link != &peer->shared; link = link->next) {
+        if (container_of(link, const struct upstream_connection, sharing)->state != UPSTREAM_IDLE)
+            return true;
+    }
+    return false;
+}
+
 /* True if there is no connection in use and no request waiting for its name. */
 static bool is_unused(const struct upstream_target *target)
 {
     const struct upstream_group *group = &target->group;
 
     for (const struct list *link = group->peers.next; link != &group->peers; link = link->next) {
-        if (container_of(link, const struct upstream_peer, link)->active > 0)
+        const struct upstream_peer *peer = container_of(link, const struct upstream_peer, link);
+
+        if (peer->active > 0 || has_open_shared(peer))
             return false;
     }
     return list_empty(&group->waiting);

@@ -444,6 +444,32 @@ START_TEST(unused_targets_are_replaced)
 }
 END_TEST
 
+/* Between its last exchange and its next event, an open shared connection is neither idle nor counted. */
+START_TEST(target_with_a_shared_connection_is_not_replaced)
+{
+    struct upstream_connection *connection;
+    struct upstream_choice choice = {0};
+    struct upstream_group *target;
+    char text[32];
+    int error = 0;
+
+    open_servers(BALANCE_ROUND_ROBIN, 1);
+    open_pools();
+    target = upstream_pool_target(pools[0], STR("10.1.0.1"), 80, &error);
+    ck_assert_int_eq(upstream_connect_shared(upstream_choose(target, &choice, &error), &plain, &no_events, NULL, 0,
+                                             &connection), 0);
+    scripted_delay_connect(&loop, connection->fd);
+    for (int i = 0; i < LIMIT_UPSTREAM_TARGETS + 50; i++) {
+        advance_clock(1);
+        snprintf(text, sizeof(text), "10.2.%d.%d", i / 250, i % 250);
+        ck_assert_ptr_nonnull(upstream_pool_target(pools[0], str_from(text), 80, &error));
+    }
+    ck_assert_ptr_eq(upstream_pool_target(pools[0], STR("10.1.0.1"), 80, &error), target);
+    upstream_discard(connection);
+    close_pools();
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -451,7 +477,7 @@ int main(void)
         max_conns_counts_all_workers, least_connections_counts_all_workers, connections_of_a_dead_worker_are_released,
         peer_slots_are_shared_and_released, other_process_writes_meanwhile, concurrent_requests_retry_one_by_one,
         recovered_server_starts_slowly, least_time_is_chosen, complete_responses_are_in_the_histogram,
-        route_selects_its_server, unused_targets_are_replaced,
+        route_selects_its_server, unused_targets_are_replaced, target_with_a_shared_connection_is_not_replaced,
     };
 
     return suite_run("shared", tests, COUNT(tests));
