@@ -13,26 +13,50 @@
 
 #include <errno.h>
 
+/* Sets the group of the evaluated target; NULL with *out_error. */
+static void set_group(struct gateway_request *p, int *out_error)
+{
+    const struct gateway *gateway = p->conf->gateway;
+    struct upstream_pool *pool = worker_upstreams(exchange_worker(p->x));
+
+    if (p->conf->pass.upstream)
+        p->upstream.group = upstream_pool_group(pool, p->conf->pass.upstream);
+    else
+        p->upstream.group = upstream_pool_target(pool, p->target.authority,
+                                                 gateway->port ? gateway->port : p->target.https ? 443 : 80,
+                                                 out_error);
+}
+
+/* Sets the group again after a wait: without a connection, a group of a target with variables may have been freed. */
+static int renew_group(struct gateway_request *p)
+{
+    int error = 0;
+
+    set_group(p, &error);
+    if (p->upstream.group)
+        return 0;
+    gateway_log(p, LOG_ERROR, "the upstream group cannot be created", error);
+    return error == -ENOMEM ? 500 : 502;
+}
+
 /* Evaluates a target with variables. 0, or a status. */
 static int find_group(struct gateway_request *p)
 {
     const struct gateway *gateway = p->conf->gateway;
     const struct gateway_pass *pass = &p->conf->pass;
-    struct upstream_pool *pool = worker_upstreams(exchange_worker(p->x));
     struct str text;
     int error = -EINVAL;
 
     p->target = pass->target;
     if (pass->upstream) {
-        p->upstream.group = upstream_pool_group(pool, pass->upstream);
+        set_group(p, &error);
         return 0;
     }
     text = exchange_eval(p->x, pass->text);
     if (!text.data)
         return 500;
     if (gateway->parse(text, &p->target) == 0)
-        p->upstream.group = upstream_pool_target(pool, p->target.authority,
-                                        gateway->port ? gateway->port : p->target.https ? 443 : 80, &error);
+        set_group(p, &error);
     if (p->upstream.group && exchange_path_traverses(p->x, pass->text, text, p->target.uri, true))
         return 404;
     if (p->upstream.group)
@@ -136,8 +160,10 @@ static int prepare_upstream(struct gateway_request *p)
 static void body_buffered(void *owner, int error)
 {
     struct gateway_request *p = owner;
-    int status = error ? 0 : gateway_begin(p);
+    int status = error ? 0 : renew_group(p);
 
+    if (error == 0 && status == 0)
+        status = gateway_begin(p);
     if (error)
         gateway_request_failed(p, error);
     else if (status)
@@ -164,7 +190,9 @@ void gateway_resume(struct gateway_request *p, enum outcome outcome)
     int status;
 
     if (outcome == OUTCOME_DECLINED) {
-        status = start_upstream_request(p);
+        status = renew_group(p);
+        if (status == 0)
+            status = start_upstream_request(p);
         if (status)
             gateway_fail(p, status);
     } else if (outcome == OUTCOME_RESPONDED || outcome == OUTCOME_INTERNAL_REDIRECT) {

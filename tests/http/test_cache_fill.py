@@ -27,6 +27,7 @@ def served(launch, loop, transport, new_directory, upstream, sites):
             '/caught/': {**to, 'proxy_cache_key': '$arg_of', 'proxy_cache_revalidate': True, 'proxy_intercept_errors': True,
                          'error_page': '404 =404 /page.html'},
             '/small/': {**to, 'proxy_cache': 'small', **long_lock},
+            '/variable/': {**to, **long_lock, 'proxy_pass': 'http://$arg_host'},
             '/purge/': {**to, 'proxy_cache_purge': 'PURGE 127.0.0.1'},
             '/away/': {'error_page': '404 = @away'},
             '@away': {**to, 'proxy_cache_background_update': True},
@@ -114,6 +115,34 @@ def test_slow_client_does_not_hold_the_fill_lock(client, served, upstream, path,
     assert other.read().body == HUGE
     for one in (other, third):
         one.close()
+
+
+def test_target_from_a_variable_outlives_the_wait_for_the_fill_lock(client, served, upstream, path):
+    """A worker creates at most 1000 groups from variables. While one request waits for the lock, others need more of them."""
+    target = path('/variable/')
+    holder, waiter = f'{target}?host=127.0.0.1:{upstream.port}', f'{target}?host=127.0.0.1:0{upstream.port}'
+    arrived, go = threading.Event(), threading.Event()
+
+    def respond(peer):
+        arrived.set()
+        assert go.wait(20 * server_kit.PATIENCE)
+        return upstream.send_response(peer, 'Cache-Control: no-store', b'held')
+    upstream.answers[holder] = respond
+    upstream.answers[waiter] = 'Cache-Control: no-store'
+    client.send(f'GET {holder} HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    assert arrived.wait(20 * server_kit.PATIENCE)
+    other = served.connect(promoted=False)
+    other.send(f'GET {waiter} HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    closed_port = server_kit.free_port()
+    for subnet in range(5):
+        third = served.connect(promoted=False)
+        for last in range(202):
+            assert fetch(third, f'/variable/{subnet}/{last}?host=127.1.{subnet}.{last + 1}:{closed_port}').status == 502
+        third.close()
+    go.set()
+    assert client.read().body == b'held'
+    assert other.read().body == f'{waiter} 1'.encode()
+    other.close()
 
 
 def test_fetch_begun_before_a_purge_is_not_stored(client, served, upstream, path):

@@ -119,6 +119,7 @@ def proxy(launch, loop, transport, upstream, second_upstream, failing, folder):
                      'group': {'server': [f'127.0.0.1:{failing.port} max_fails=0', f'127.0.0.1:{upstream.port} backup']}},
     }, server={'location': {
         '/': {'proxy_pass': to},
+        '/variable': {'proxy_pass': 'http://$arg_host'},
         '/limited': {'proxy_pass': to, 'client_max_body_size': 10},
         '/nowhere': {'proxy_pass': to, 'client_body_temp_path': '/proc'},
         '/streamed': {'proxy_pass': to, 'proxy_request_buffering': 'off'},
@@ -229,6 +230,21 @@ def test_continue_is_sent_before_the_upstream_is_connected(client, upstream):
     client.send(LARGE[:20_000])
     assert client.read('PUT').status == 200
     assert upstream.last().body == LARGE[:20_000]
+
+
+def test_target_from_a_variable_outlives_the_wait_for_a_body(client, proxy, upstream):
+    """A worker creates at most 1000 groups from variables. While one request waits for its body, others need more of them."""
+    closed_port = server_kit.free_port()
+    client.send(f'PUT /variable?host=127.0.0.1:{upstream.port} HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n')
+    assert client.head().status == 100
+    for subnet in range(5):
+        other = proxy.connect()
+        for last in range(202):
+            assert other.get(f'/variable?host=127.1.{subnet}.{last + 1}:{closed_port}').status == 502
+        other.close()
+    client.send('body')
+    assert client.read('PUT').status == 200
+    assert upstream.last().body == b'body'
 
 
 def test_oversize_body_is_413_without_an_upstream_request(client, proxy, upstream):
