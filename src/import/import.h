@@ -52,7 +52,7 @@ MUST_CHECK int import_print(struct import *import, bool list, struct buffer *out
 /*
  * Handles a line of import_print's output that the loader rejected: omits its directive from further output, with a
  * note; a directive that only names a missing file stays, with a note. 1: changed, print again; 0: unchanged; -ENOENT:
- * the line has no directive; -ENOMEM.
+ * the line has no directive, or belongs to http or stream as a whole; -ENOMEM.
  */
 MUST_CHECK int import_reject(struct import *import, unsigned line, struct str why);
 

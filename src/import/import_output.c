@@ -18,7 +18,7 @@ static void add_note(struct import *import, enum import_note_kind kind,
     *made = (struct import_note){.kind = kind, .place = directive->place, .reason = why};
     made->directive = nginx_tree_line(import->arena, directive);
     import->out_of_memory |= !made->directive.data;
-    /* sorted by line among notes of one file */
+    /* The notes of one file are sorted by line. */
     while (*at && !(str_equal((*at)->place.file, made->place.file) && (*at)->place.line > made->place.line))
         at = &(*at)->next;
     made->next = *at;

@@ -54,7 +54,7 @@ const struct rule *rule_find(const struct import *import, struct str name, enum 
 bool name_matches(const char *pattern, struct str name);
 /* The directive of that name in the scope; NULL: none. */
 const struct directive *find_sluice_directive(const struct import *import, struct str name, unsigned scopes);
-/* The reason why there is no such directive, or the alternative; data NULL: unknown. */
+/* The reason why sluice has no such directive, or the alternative; data NULL: unknown. */
 struct str missing_reason(const struct import *import, struct str name);
 
 /* import_walk.c: translates one directive, by its rule or unchanged. */
@@ -92,8 +92,8 @@ struct yaml_builder *import_put_item(struct import *import, struct yaml_builder 
  */
 bool add_loss_placeholder(struct import *import, struct yaml_builder *map, const struct nginx_directive *directive);
 /*
- * A lost `listen`: adds a placeholder to an http server without another one, which would listen on every address. True:
- * added.
+ * Handles a lost `listen`: adds a placeholder to an http server that has no other one, because it would listen on every
+ * address. True: added.
  */
 bool add_listen_placeholder(struct import *import, struct yaml_builder *map, const struct nginx_directive *listen);
 

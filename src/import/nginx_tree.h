@@ -23,7 +23,7 @@ struct nginx_directive {
     /* Block: its directives. */
     struct nginx_directive *first, *last;
     struct nginx_directive *next;
-    bool unreachable;               /* set by the translation: unreachable */
+    bool unreachable;               /* set by check_order (import_order.c) */
     bool sets;                      /* set by the translation: an `if` that becomes maps and `set` (import_set.c) */
 };
 

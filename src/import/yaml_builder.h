@@ -1,5 +1,6 @@
 /*
- * Builds the YAML of an import: maps, lists and texts with comments, each with the directive of nginx that it is from.
+ * Builds the YAML of an import: maps, lists and texts with comments, each with the directive of nginx from which it is
+ * translated.
  * Every operation accepts a NULL builder and returns NULL, so that callers check once at the end.
  */
 #ifndef IMPORT_YAML_BUILDER_H
@@ -44,9 +45,9 @@ void yaml_builder_move_first(struct yaml_builder *parent);
 
 /* True if the builder is printed, not only its comments. */
 bool yaml_builder_has_output(const struct yaml_builder *builder);
-/* Appends the whole as YAML and records line numbers in the builders. 0 or -ENOMEM. */
+/* Appends the whole tree as YAML, and records line numbers in the builders. 0 or -ENOMEM. */
 MUST_CHECK int yaml_builder_print(struct yaml_builder *root, struct buffer *out);
-/* Appends foreign text on one line, with '?' for bytes that a source may not contain. 0 or -ENOMEM. */
+/* Appends a text of nginx's file on one line, with '?' for bytes that YAML does not allow. 0 or -ENOMEM. */
 MUST_CHECK int yaml_builder_print_text(struct buffer *out, struct str text);
 /* The innermost builder with a directive that was printed in this line; NULL: none. */
 struct yaml_builder *yaml_builder_at(struct yaml_builder *root, unsigned line);
