@@ -249,7 +249,7 @@ static int open_connection(struct gateway_request *p)
     p->upstream.unprocessed = false;
     if (p->conf->gateway->streams)
         return p->conf->gateway->streams->connect(p);
-    error = upstream_connect(p->upstream.peer, &p->upstream.tls, p->events, p, p->conf->connect_timeout_ms,
+    error = upstream_connect(p->upstream.peer, &p->upstream.transport, p->events, p, p->conf->connect_timeout_ms,
                              p->upstream.reuse == REUSE_REFUSED, &p->upstream.connection);
     if (error < 0)
         p->upstream.connection = NULL;

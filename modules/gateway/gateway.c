@@ -71,12 +71,14 @@ static int set_upstream_tls(struct gateway_request *p)
 {
     const struct gateway_conf *conf = p->conf;
 
-    p->upstream.tls.local_address = upstream_bind_address(&conf->bind);
+    p->upstream.transport.local_address = upstream_bind_address(&conf->bind);
     if (!p->target.https)
         return 0;
-    p->upstream.tls.context = upstream_pool_tls(worker_upstreams(exchange_worker(p->x)), &conf->ssl.settings);
-    p->upstream.tls.name = url_without_port(conf->ssl.name ? exchange_eval(p->x, conf->ssl.name) : p->target.authority);
-    return p->upstream.tls.context && p->upstream.tls.name.data ? 0 : 500;
+    p->upstream.transport.context =
+        upstream_pool_tls(worker_upstreams(exchange_worker(p->x)), &conf->ssl.settings);
+    p->upstream.transport.name =
+        url_without_port(conf->ssl.name ? exchange_eval(p->x, conf->ssl.name) : p->target.authority);
+    return p->upstream.transport.context && p->upstream.transport.name.data ? 0 : 500;
 }
 
 /* Formats the PROXY protocol header, which is sent first. */
@@ -87,7 +89,7 @@ static void set_upstream_proxy_header(struct gateway_request *p)
     if (!p->conf->proxy_protocol)
         return;
     exchange_local_address(p->x, &own);
-    p->upstream.tls.proxy_header =
+    p->upstream.transport.proxy_header =
         str_of(p->upstream.proxy_header,
                proxy_header_write(exchange_client(p->x), &own.any, (unsigned)p->conf->proxy_protocol,
                                   p->upstream.proxy_header));

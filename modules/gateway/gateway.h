@@ -109,7 +109,7 @@ enum gateway_transfer {
 /* The selected server and the connection to it. */
 struct gateway_upstream {
     struct upstream_group *group;
-    struct upstream_tls tls;
+    struct upstream_transport transport;
     char proxy_header[PROXY_HEADER_WRITTEN];
     struct upstream_choice choice;
     struct upstream_waiter waiter;

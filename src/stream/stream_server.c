@@ -31,12 +31,12 @@ static int set_upstream_tls(struct stream *stream)
 
     if (!conf->on)
         return 0;
-    stream->tls.context = upstream_pool_tls(stream->worker->upstreams, &conf->ssl.settings);
+    stream->transport.context = upstream_pool_tls(stream->worker->upstreams, &conf->ssl.settings);
     if (conf->ssl.name)
-        stream->tls.name = url_without_port(stream_eval(stream, conf->ssl.name));
+        stream->transport.name = url_without_port(stream_eval(stream, conf->ssl.name));
     else
-        stream->tls.name = host_of(upstream_group_upstream(stream->group));
-    return stream->tls.context && stream->tls.name.data ? 0 : -ENOMEM;
+        stream->transport.name = host_of(upstream_group_upstream(stream->group));
+    return stream->transport.context && stream->transport.name.data ? 0 : -ENOMEM;
 }
 
 int stream_find_group(struct stream *stream)
@@ -221,13 +221,13 @@ static int connect_to_server(struct stream *stream)
 {
     int error = add_stream_attempt(stream);
 
-    stream->tls.proxy_header = make_proxy_header(stream);
-    stream->tls.local_address = upstream_bind_address(&stream->conf->bind);
+    stream->transport.proxy_header = make_proxy_header(stream);
+    stream->transport.local_address = upstream_bind_address(&stream->conf->bind);
     stream->tries++;
     if (error < 0)
         return error;
     stream_debug(stream, "connecting to upstream \"%s\"", stream->peer->name);
-    error = upstream_connect(stream->peer, &stream->tls, &server_events, stream, stream->conf->connect_timeout_ms,
+    error = upstream_connect(stream->peer, &stream->transport, &server_events, stream, stream->conf->connect_timeout_ms,
                              true, &stream->server);
     if (error < 0) {
         stream->server = NULL;

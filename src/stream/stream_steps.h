@@ -30,7 +30,7 @@ struct stream {
     struct wire client;
     struct upstream_group *group;
     struct upstream_choice choice;
-    struct upstream_tls tls;                    /* how to connect to the server */
+    struct upstream_transport transport;        /* how to connect to the server */
     struct upstream_waiter waiter;
     struct upstream_peer *peer;
     struct upstream_connection *server;         /* owned until released; NULL: none */

@@ -10,7 +10,7 @@
 /* Reads "127.0.0.1", "::1" or off into a union proxy_address; off: its family stays AF_UNSPEC. */
 int upstream_read_bind(struct conf_reader *reader, const struct conf_node *node, void *out);
 
-/* For upstream_tls.local_address: NULL if the system chooses the address. */
+/* For upstream_transport.local_address: NULL if the system chooses the address. */
 static inline const struct sockaddr *upstream_bind_address(const union proxy_address *bind)
 {
     return bind->any.sa_family == AF_UNSPEC ? NULL : &bind->any;

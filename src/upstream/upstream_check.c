@@ -257,7 +257,7 @@ static bool is_leader(struct upstream_pool *pool)
 }
 
 /* Sets the TLS context of a check. The certificate is not verified: checks examine availability, not identity. */
-static int set_probe_tls(struct upstream_pool *pool, const struct upstream_check *check, struct upstream_tls *out)
+static int set_probe_tls(struct upstream_pool *pool, const struct upstream_check *check, struct upstream_transport *out)
 {
     const struct tls_client_settings settings = {.verify = false, .http2 = check->by_http2};
 
@@ -272,18 +272,18 @@ static void start_probe(struct upstream_peer *peer)
 {
     const struct upstream_check *check = peer->group->upstream->check;
     struct upstream_probe *probe;
-    struct upstream_tls tls = {.proxy_header = check->proxy_header};
+    struct upstream_transport transport = {.proxy_header = check->proxy_header};
     int error;
 
     if (peer->retired || shared_get(&peer->state->mode) == UPSTREAM_DOWN || is_check_in_progress(peer))
         return;
     probe = calloc(1, sizeof(*probe));
-    if (!probe || set_probe_tls(peer->group->pool, check, &tls) < 0) {
+    if (!probe || set_probe_tls(peer->group->pool, check, &transport) < 0) {
         free(probe);
         return;
     }
     probe->peer = peer;
-    error = upstream_connect(peer, &tls, &events, probe, check->timeout_ms, true, &probe->connection);
+    error = upstream_connect(peer, &transport, &events, probe, check->timeout_ms, true, &probe->connection);
     if (error == 0) {
         list_init(&probe->link);
         list_push(&peer->group->probes, &probe->link);

@@ -287,28 +287,28 @@ void upstream_set_timeout(struct upstream_connection *connection, uint64_t timeo
         loop_timer_move(loop, &connection->timer, connection->deadline_ms);
 }
 
-struct upstream_connection *upstream_connection_create(struct upstream_peer *peer, const struct upstream_tls *tls,
-                                                       int *out_error)
+struct upstream_connection *upstream_connection_create(struct upstream_peer *peer,
+                                                       const struct upstream_transport *transport, int *out_error)
 {
     struct upstream_pool *pool = peer->group->pool;
-    size_t named = tls->context && tls->name.length <= LIMIT_SERVER_NAME ? tls->name.length : 0;
+    size_t named = transport->context && transport->name.length <= LIMIT_SERVER_NAME ? transport->name.length : 0;
     struct upstream_connection *connection = calloc(1, sizeof(*connection) + named + 1);
 
     *out_error = -ENOMEM;
     if (!connection)
         return NULL;
-    connection->fd = upstream_socket_open(&peer->address, tls->local_address);
+    connection->fd = upstream_socket_open(&peer->address, transport->local_address);
     if (connection->fd < 0) {
         *out_error = connection->fd;
         free(connection);
         return NULL;
     }
     connection->pool = pool;
-    connection->proxy_header = tls->proxy_header;
-    connection->tls = tls->context;
-    connection->local_address = tls->local_address;
+    connection->proxy_header = transport->proxy_header;
+    connection->tls = transport->context;
+    connection->local_address = transport->local_address;
     if (named) /* a longer name is no host name */
-        memcpy(connection->name, tls->name.data, named);
+        memcpy(connection->name, transport->name.data, named);
     connection->state = UPSTREAM_CONNECTING;
     connection->deadline_ms = UINT64_MAX;
     connection->connect.done = connect_done;

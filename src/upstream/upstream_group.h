@@ -122,15 +122,16 @@ MUST_CHECK int upstream_socket_open(const struct listen_address *address, const 
 /* upstream_connection.c: closes an idle connection; the user of a shared one gets `failed`. */
 void upstream_connection_discard(struct upstream_connection *connection);
 /* Creates a connection, which connects, and is in no list yet. NULL with *out_error. */
-struct upstream_connection *upstream_connection_create(struct upstream_peer *peer, const struct upstream_tls *tls,
-                                                       int *out_error);
+struct upstream_connection *upstream_connection_create(struct upstream_peer *peer,
+                                                       const struct upstream_transport *transport, int *out_error);
 /* Stores the server's TLS session, which arrived with or after the first response. */
 void upstream_connection_store_session(struct upstream_connection *connection);
 /* Aborts released connections that have not closed yet; their unsent output is lost. */
 void upstream_connections_stop(struct upstream_pool *pool);
 
 /* upstream_keepalive.c: true if the connection has this local address, these TLS settings and this name. */
-bool upstream_connection_matches(const struct upstream_connection *connection, const struct upstream_tls *tls);
+bool upstream_connection_matches(const struct upstream_connection *connection,
+                                 const struct upstream_transport *transport);
 /*
  * True if it can become idle. If its group has `keepalive` idle connections already, closes the one of the same peer
  * that has been idle longest.

@@ -15,19 +15,21 @@ static bool is_same_source(const struct sockaddr *one, const struct sockaddr *ot
     return memcmp(one, other, length) == 0;
 }
 
-bool upstream_connection_matches(const struct upstream_connection *connection, const struct upstream_tls *tls)
+bool upstream_connection_matches(const struct upstream_connection *connection,
+                                 const struct upstream_transport *transport)
 {
-    return connection->tls == tls->context && is_same_source(connection->local_address, tls->local_address) &&
-           (!tls->context || str_equal(str_from(connection->name), tls->name));
+    return connection->tls == transport->context &&
+           is_same_source(connection->local_address, transport->local_address) &&
+           (!transport->context || str_equal(str_from(connection->name), transport->name));
 }
 
 /* The most recently used idle connection with the same local address, TLS settings and name. */
-static struct upstream_connection *get_idle(struct upstream_peer *peer, const struct upstream_tls *tls)
+static struct upstream_connection *get_idle(struct upstream_peer *peer, const struct upstream_transport *transport)
 {
     for (struct list *link = peer->idle.next; link != &peer->idle; link = link->next) {
         struct upstream_connection *connection = container_of(link, struct upstream_connection, link);
 
-        if (connection->shared || !upstream_connection_matches(connection, tls))
+        if (connection->shared || !upstream_connection_matches(connection, transport))
             continue;
         list_remove(link);
         peer->group->idle--;
@@ -37,7 +39,7 @@ static struct upstream_connection *get_idle(struct upstream_peer *peer, const st
     return NULL;
 }
 
-int upstream_connect(struct upstream_peer *peer, const struct upstream_tls *tls,
+int upstream_connect(struct upstream_peer *peer, const struct upstream_transport *transport,
                      const struct upstream_events *events, void *user, uint64_t timeout_ms, bool new_connection,
                      struct upstream_connection **out_connection)
 {
@@ -46,9 +48,9 @@ int upstream_connect(struct upstream_peer *peer, const struct upstream_tls *tls,
 
     if (!upstream_peer_acquire(peer))
         return -EBUSY;
-    connection = new_connection || !str_empty(tls->proxy_header) ? NULL : get_idle(peer, tls);
+    connection = new_connection || !str_empty(transport->proxy_header) ? NULL : get_idle(peer, transport);
     if (!connection)
-        connection = upstream_connection_create(peer, tls, &error);
+        connection = upstream_connection_create(peer, transport, &error);
     if (!connection) {
         upstream_peer_release(peer);
         return error;

@@ -47,7 +47,7 @@ struct upstream_waiter {
 };
 
 /* How to open a connection. */
-struct upstream_tls {
+struct upstream_transport {
     struct str proxy_header;                /* sent before TLS, constant until `opened`; prevents reuse; empty: none */
     const struct sockaddr *local_address;   /* lasts as long as the pool; NULL: chosen by the system */
     struct tls_context *context;            /* from upstream_pool_tls; NULL: plain */
@@ -81,9 +81,9 @@ struct upstream_connection {
     struct wire wire;                       /* used directly by the user while open: receive, send, flush */
     struct op connect;
     struct op timer;
-    struct str proxy_header;                /* of struct upstream_tls */
+    struct str proxy_header;                /* of struct upstream_transport */
     struct tls_context *tls;                /* NULL: plain */
-    const struct sockaddr *local_address;   /* of struct upstream_tls */
+    const struct sockaddr *local_address;   /* of struct upstream_transport */
     uint64_t deadline_ms;                   /* UINT64_MAX: none */
     const struct upstream_events *events;
     void *user;
@@ -164,7 +164,7 @@ void upstream_peer_count_time(struct upstream_peer *peer, uint64_t header_us, ui
  * Reuses an idle connection to the peer (state UPSTREAM_OPEN, usable at once, `opened` is not called), or opens a new
  * one (`opened` or `failed` follows). `new_connection`: does not reuse. 0, or -errno without events; -EBUSY: max_conns.
  */
-MUST_CHECK int upstream_connect(struct upstream_peer *peer, const struct upstream_tls *tls,
+MUST_CHECK int upstream_connect(struct upstream_peer *peer, const struct upstream_transport *transport,
                                 const struct upstream_events *events, void *user, uint64_t timeout_ms,
                                 bool new_connection, struct upstream_connection **out_connection);
 /*
@@ -179,14 +179,15 @@ void upstream_use_end(struct upstream_peer *peer);
  * Opens a new connection; `opened` or `failed` follows. It is closed by upstream_discard or upstream_close. 0 or
  * -errno.
  */
-MUST_CHECK int upstream_connect_shared(struct upstream_peer *peer, const struct upstream_tls *tls,
+MUST_CHECK int upstream_connect_shared(struct upstream_peer *peer, const struct upstream_transport *transport,
                                        const struct upstream_events *events, void *user, uint64_t timeout_ms,
                                        struct upstream_connection **out_connection);
 /*
  * The shared connection after `previous` (NULL: the first) that has these events, TLS settings and name, and no PROXY
  * protocol header. NULL: none.
  */
-struct upstream_connection *upstream_shared_next(const struct upstream_peer *peer, const struct upstream_tls *tls,
+struct upstream_connection *upstream_shared_next(const struct upstream_peer *peer,
+                                                 const struct upstream_transport *transport,
                                                  const struct upstream_events *events,
                                                  struct upstream_connection *previous);
 /* True if keepalive_requests permits another exchange on the connection, and its peer is not retired. */

@@ -14,12 +14,12 @@ void upstream_use_end(struct upstream_peer *peer)
     upstream_peer_free_unused(peer);
 }
 
-int upstream_connect_shared(struct upstream_peer *peer, const struct upstream_tls *tls,
+int upstream_connect_shared(struct upstream_peer *peer, const struct upstream_transport *transport,
                             const struct upstream_events *events, void *user, uint64_t timeout_ms,
                             struct upstream_connection **out_connection)
 {
     int error;
-    struct upstream_connection *connection = upstream_connection_create(peer, tls, &error);
+    struct upstream_connection *connection = upstream_connection_create(peer, transport, &error);
 
     if (!connection)
         return error;
@@ -34,7 +34,8 @@ int upstream_connect_shared(struct upstream_peer *peer, const struct upstream_tl
     return 0;
 }
 
-struct upstream_connection *upstream_shared_next(const struct upstream_peer *peer, const struct upstream_tls *tls,
+struct upstream_connection *upstream_shared_next(const struct upstream_peer *peer,
+                                                 const struct upstream_transport *transport,
                                                  const struct upstream_events *events,
                                                  struct upstream_connection *previous)
 {
@@ -43,8 +44,8 @@ struct upstream_connection *upstream_shared_next(const struct upstream_peer *pee
     for (; link != &peer->shared; link = link->next) {
         struct upstream_connection *connection = container_of(link, struct upstream_connection, sharing);
 
-        if (connection->events == events && str_empty(connection->proxy_header) && str_empty(tls->proxy_header) &&
-            upstream_connection_matches(connection, tls))
+        if (connection->events == events && str_empty(connection->proxy_header) && str_empty(transport->proxy_header) &&
+            upstream_connection_matches(connection, transport))
             return connection;
     }
     return NULL;

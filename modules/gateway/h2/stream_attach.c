@@ -16,10 +16,10 @@ static bool has_room(const struct shared_connection *shared)
 static struct shared_connection *find_shared(const struct gateway_request *p, bool fresh)
 {
     struct upstream_peer *peer = p->upstream.peer;
-    const struct upstream_tls *tls = &p->upstream.tls;
+    const struct upstream_transport *transport = &p->upstream.transport;
     struct upstream_connection *connection = NULL;
 
-    while ((connection = upstream_shared_next(peer, tls, &shared_connection_events, connection)) != NULL) {
+    while ((connection = upstream_shared_next(peer, transport, &shared_connection_events, connection)) != NULL) {
         struct shared_connection *shared = connection->user;
 
         if (upstream_shared_is_usable(connection) && has_room(shared) && !shared->session.going_away &&
@@ -41,7 +41,7 @@ static int create_shared(const struct gateway_request *p, struct shared_connecti
     list_init(&shared->streams);
     list_init(&shared->waiting);
     h2_client_session_init(&shared->session, shared_connection_wake, shared, shared->clock);
-    error = upstream_connect_shared(p->upstream.peer, &p->upstream.tls, &shared_connection_events, shared,
+    error = upstream_connect_shared(p->upstream.peer, &p->upstream.transport, &shared_connection_events, shared,
                                     p->conf->connect_timeout_ms, &shared->connection);
     if (error < 0) {
         shared_connection_free(shared);

@@ -225,7 +225,7 @@ START_TEST(single_server_is_never_paused)
 END_TEST
 
 static const struct upstream_events no_events;
-static const struct upstream_tls plain;
+static const struct upstream_transport plain;
 
 /* Begins a request that stays in progress: its connection is being established. */
 static struct upstream_connection *open_connection(char *out_server)

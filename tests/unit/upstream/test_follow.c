@@ -233,7 +233,7 @@ START_TEST(a_removed_server_of_the_configuration_can_be_added_again)
 END_TEST
 
 static const struct upstream_events no_events;
-static const struct upstream_tls plain;
+static const struct upstream_transport plain;
 
 START_TEST(a_running_request_is_completed)
 {

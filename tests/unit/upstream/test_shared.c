@@ -170,7 +170,7 @@ START_TEST(pause_doubles_after_failed_retries)
 END_TEST
 
 static const struct upstream_events no_events;
-static const struct upstream_tls plain;
+static const struct upstream_transport plain;
 
 static int connect_to(struct upstream_peer *peer, struct upstream_connection **out)
 {
