@@ -177,8 +177,8 @@ bool upstream_peer_acquire(struct upstream_peer *peer)
         shared_add(&peer->state->active, -(uint64_t)1);
         return false;
     }
-    if (peer->place >= 0)
-        upstream_zone_count(pool->zone, pool->worker, peer->place, 1);
+    if (peer->zone_index >= 0)
+        upstream_zone_count(pool->zone, pool->worker, peer->zone_index, 1);
     peer->active++;
     return true;
 }
@@ -187,8 +187,8 @@ void upstream_peer_release(struct upstream_peer *peer)
 {
     struct upstream_pool *pool = peer->group->pool;
 
-    if (peer->place >= 0)
-        upstream_zone_count(pool->zone, pool->worker, peer->place, -1);
+    if (peer->zone_index >= 0)
+        upstream_zone_count(pool->zone, pool->worker, peer->zone_index, -1);
     shared_add(&peer->state->active, -(uint64_t)1);
     peer->active--;
 }

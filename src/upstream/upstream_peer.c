@@ -36,18 +36,18 @@ static void claim_state(struct upstream_peer *peer, uint64_t weight)
     peer->state = &peer->own;
     peer->own.weight = weight;
     peer->own.mode = peer->server->down ? UPSTREAM_DOWN : UPSTREAM_UP;
-    peer->place = -1;
+    peer->zone_index = -1;
     if (!pool->zone)
         return;
-    peer->place = upstream_zone_claim(pool->zone, pool->worker, &claim);
-    if (peer->place >= 0)
-        peer->state = upstream_zone_at(pool->zone, peer->place);
+    peer->zone_index = upstream_zone_claim(pool->zone, pool->worker, &claim);
+    if (peer->zone_index >= 0)
+        peer->state = upstream_zone_at(pool->zone, peer->zone_index);
 }
 
 void upstream_peer_free(struct upstream_peer *peer)
 {
-    if (peer->place >= 0)
-        upstream_zone_release(peer->group->pool->zone, peer->group->pool->worker, peer->place);
+    if (peer->zone_index >= 0)
+        upstream_zone_release(peer->group->pool->zone, peer->group->pool->worker, peer->zone_index);
     tls_resumption_finish(&peer->resumption);
     free(peer->added);
     free(peer);

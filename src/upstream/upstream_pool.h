@@ -31,7 +31,7 @@ struct upstream_peer {
     int64_t current_weight;         /* of smooth round robin: plus the weight, minus the sum of weights if selected */
     bool backup;
     uint64_t lost_weight;           /* by failures; grows back with each selection */
-    int place;                      /* index in the zone; negative: none */
+    int zone_index;                 /* negative: it has no entry in the zone */
     struct upstream_shared *state;  /* in the zone, or `own` */
     struct upstream_shared own;
     char route[17];                 /* value of sticky cookies */

@@ -60,7 +60,7 @@ static int begin_use(struct upstream_group *group, uint64_t serial, bool is_name
 
         if (!has_serial(peer, serial))
             continue;
-        if (peer->place < 0)
+        if (peer->zone_index < 0)
             return -ENOSPC;
         shared_set(&peer->state->recovered_ms, group->pool->loop->clock.monotonic_ms);
         error = 0;
@@ -136,15 +136,16 @@ int upstream_group_add_server(struct upstream_group *group, const struct upstrea
     return error < 0 ? error : end_change(group, add_server(group, server, name));
 }
 
-void upstream_group_find_server(const struct upstream_group *group, struct str name, bool places[LIMIT_UPSTREAM_PEERS])
+void upstream_group_find_server(const struct upstream_group *group, struct str name,
+                                bool entries[LIMIT_UPSTREAM_PEERS])
 {
     const struct upstream_name *found = find_name(group, name, true);
 
     for (const struct list *link = group->peers.next; link != &group->peers; link = link->next) {
         const struct upstream_peer *peer = container_of(link, const struct upstream_peer, link);
 
-        if (found && peer->place >= 0 && has_serial(peer, found->added->serial))
-            places[peer->place] = true;
+        if (found && peer->zone_index >= 0 && has_serial(peer, found->added->serial))
+            entries[peer->zone_index] = true;
     }
 }
 

@@ -16,8 +16,9 @@ struct str upstream_server_name(const struct upstream_server *server, char *text
  * upstream_pool_follow.
  */
 MUST_CHECK int upstream_group_add_server(struct upstream_group *group, const struct upstream_server *server);
-/* Sets the items of `places`, by index in the zone, of all addresses of a name that was added at run time. */
-void upstream_group_find_server(const struct upstream_group *group, struct str name, bool places[LIMIT_UPSTREAM_PEERS]);
+/* Sets the items of `entries`, by index in the zone, of all addresses of a name that was added at run time. */
+void upstream_group_find_server(const struct upstream_group *group, struct str name,
+                                bool entries[LIMIT_UPSTREAM_PEERS]);
 /*
  * Removes the servers with this address ("127.0.0.1:9001"), or the name that was added at run time, from a group with
  * `zone` in all workers. Their running requests are completed. Returns 0, -ENOENT if there is none, -EADDRNOTAVAIL if

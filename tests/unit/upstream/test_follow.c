@@ -389,7 +389,7 @@ static void resolve(const char *host, unsigned count)
 /* All workers begin with the addresses that the first one has found. */
 START_TEST(a_name_is_added_with_its_addresses)
 {
-    bool places[LIMIT_UPSTREAM_PEERS] = {false};
+    bool entries[LIMIT_UPSTREAM_PEERS] = {false};
     unsigned count = 0;
 
     open_all();
@@ -401,9 +401,9 @@ START_TEST(a_name_is_added_with_its_addresses)
         ck_assert_uint_eq(find(i, "10.1.0.1:80")->server->weight, 2);
     }
     ck_assert_ptr_eq(find(0, "10.1.0.2:80")->state, find(1, "10.1.0.2:80")->state);
-    upstream_group_find_server(group_of(1), STR("APP.internal:80"), places);
+    upstream_group_find_server(group_of(1), STR("APP.internal:80"), entries);
     for (unsigned i = 0; i < LIMIT_UPSTREAM_PEERS; i++)
-        count += places[i];
+        count += entries[i];
     ck_assert_uint_eq(count, 2);
     ck_assert_int_eq(add_server(1, "App.Internal:80", false), -EEXIST);
     ck_assert_int_eq(add_server(1, "app.internal:81", false), 0);
