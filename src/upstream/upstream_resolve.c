@@ -67,13 +67,13 @@ static void addresses_resolved(void *owner, const struct resolver_answer *answer
     }
     log_resolve_failure(name, answer->reason);
     name->failures = answer->count > 0 ? 0 : name->failures + 1;
-    name->again_ms = pool->loop->clock.monotonic_ms + (name->failures ? retry_ms(name) : answer->valid_ms);
+    name->next_query_ms = pool->loop->clock.monotonic_ms + (name->failures ? retry_ms(name) : answer->valid_ms);
     list_push(&pool->names_due, &name->due);
     notify_waiting(name->group);
     resolve_due(pool);
 }
 
-static void names_due(struct op *op, int result)
+static void next_name_timer_done(struct op *op, int result)
 {
     struct upstream_pool *pool = container_of(op, struct upstream_pool, next_name);
 
@@ -83,10 +83,10 @@ static void names_due(struct op *op, int result)
     resolve_due(pool);
 }
 
-/* Calls names_due from the loop. */
-static void set_names_due(struct upstream_pool *pool)
+/* Resolves the due names from the loop. */
+static void schedule_names(struct upstream_pool *pool)
 {
-    pool->next_name.done = names_due;
+    pool->next_name.done = next_name_timer_done;
     if (!pool->stopping)
         loop_timer_move(pool->loop, &pool->next_name, pool->loop->clock.monotonic_ms);
 }
@@ -103,7 +103,7 @@ static void resolve_name(struct upstream_name *name)
     list_remove(&name->due);
     if (name->query)
         return;
-    name->again_ms = pool->loop->clock.monotonic_ms + LIMIT_RESOLVE_RETRY_MS;
+    name->next_query_ms = pool->loop->clock.monotonic_ms + LIMIT_RESOLVE_RETRY_MS;
     list_push(&pool->names_due, &name->due);
 }
 
@@ -120,12 +120,12 @@ static void resolve_due(struct upstream_pool *pool)
         struct upstream_name *name = container_of(link, struct upstream_name, due);
 
         link = link->next;
-        if (name->again_ms <= now)
+        if (name->next_query_ms <= now)
             resolve_name(name);
-        if (!list_empty(&name->due) && name->again_ms < soonest)
-            soonest = name->again_ms;
+        if (!list_empty(&name->due) && name->next_query_ms < soonest)
+            soonest = name->next_query_ms;
     }
-    pool->next_name.done = names_due;
+    pool->next_name.done = next_name_timer_done;
     if (soonest != UINT64_MAX)
         loop_timer_move(pool->loop, &pool->next_name, soonest);
 }
@@ -154,7 +154,7 @@ void upstream_names_add(struct upstream_group *group, const struct upstream_serv
     name->added = added;
     name->server = &added->server;
     add_name(group, name);
-    set_names_due(group->pool);
+    schedule_names(group->pool);
 }
 
 static void free_name(struct upstream_name *name)
@@ -174,7 +174,7 @@ void upstream_name_remove(struct upstream_name *name)
     *link = name->next;
     if (!name->resolved) {
         name->group->pool->name_removed = true;
-        set_names_due(name->group->pool);
+        schedule_names(name->group->pool);
     }
     free_name(name);
 }
