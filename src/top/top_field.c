@@ -79,7 +79,7 @@ static int read_labelled_text(struct top_reader *reader, struct str key, void *a
     return top_field_text(reader, labelled->field, labelled->into);
 }
 
-int top_field_fact(struct top_reader *reader, const struct top_field *field, void *into)
+int top_field_labelled_text(struct top_reader *reader, const struct top_field *field, void *into)
 {
     struct labelled labelled = {field, into};
 

@@ -33,7 +33,7 @@ top_field_reader top_field_text;
 /* An object with a number for each of the labels: consecutive uint64_t. */
 top_field_reader top_field_numbers;
 /* An object: the text of its member with the first label. */
-top_field_reader top_field_fact;
+top_field_reader top_field_labelled_text;
 /* A struct top_histogram. */
 top_field_reader top_field_histogram;
 

@@ -198,7 +198,7 @@ static int read_caches(struct top_reader *reader, const struct top_field *field,
 #define AT(field) offsetof(struct top_sample, field)
 
 static const struct top_field metrics[] = {
-    {"build_info", top_field_fact, AT(version), version_names},
+    {"build_info", top_field_labelled_text, AT(version), version_names},
     {"start_time_seconds", top_field_number, AT(started_s), NULL},
     {"generation", top_field_number, AT(generation), NULL},
     {"workers", top_field_number, AT(workers), NULL},
