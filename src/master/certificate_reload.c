@@ -18,26 +18,26 @@
 struct certificate_reload {
     const struct virtual_server *server;
     struct log *log;
-    bool keep_fault;
+    bool fault_logged;
 };
 
-static void record_fault_text(void *owner, const struct tls_fault *fault)
+static void log_first_fault(void *owner, const struct tls_fault *fault)
 {
     struct certificate_reload *certificate_reload = owner;
 
-    if (!certificate_reload->keep_fault)
+    if (!certificate_reload->fault_logged)
         log_write(certificate_reload->log, LOG_ERROR,
                   "TLS files of server \"" STR_FMT
                   "\" have changed and are rejected, the previous ones stay in use: %s",
                   STR_ARG(certificate_reload->server->name), fault->text);
-    certificate_reload->keep_fault = true;
+    certificate_reload->fault_logged = true;
 }
 
 int certificate_reload_read(const struct virtual_server *server, struct tls_files *out_files, struct log *log)
 {
     struct certificate_reload certificate_reload = {server, log, false};
 
-    return tls_files_read(&server->tls, out_files, record_fault_text, &certificate_reload) ? 0 : -EINVAL;
+    return tls_files_read(&server->tls, out_files, log_first_fault, &certificate_reload) ? 0 : -EINVAL;
 }
 
 /* Stops at the first address that fails: the result is the same for all addresses. */
@@ -51,7 +51,7 @@ int certificate_reload_apply(const struct configuration *configuration, size_t n
 
         for (size_t k = 0; endpoint->tls && !endpoint->tls_borrowed && k < endpoint->server_count; k++) {
             if (endpoint->servers[k] == certificate_reload.server &&
-                !tls_context_reload(endpoint->tls, k, files, log, record_fault_text, &certificate_reload))
+                !tls_context_reload(endpoint->tls, k, files, log, log_first_fault, &certificate_reload))
                 return -EINVAL;
         }
     }
