@@ -258,8 +258,8 @@ static const struct directive *directive_of(enum conf_scope scope, struct str na
     return NULL;
 }
 
-static bool is_inside_value(const struct request_state *request, const struct conf_scope_values *from,
-                            const struct conf_scope_values *until, struct str name)
+static bool is_overridden(const struct request_state *request, const struct conf_scope_values *from,
+                          const struct conf_scope_values *until, struct str name)
 {
     for (; from != until; from = from->outer) {
         if (conf_map_get(from->node, name))
@@ -286,7 +286,7 @@ static void print_directives(struct explain_writer *writer, const struct request
             if (!row || (module >= 0 && group != CORE_GROUPS + (size_t)module))
                 continue;
             if ((row->merge == MERGE_NONE && values != location->values && scope != SCOPE_SERVER) ||
-                (row->merge != MERGE_APPEND && is_inside_value(request, location->values, values, pair->key->text)))
+                (row->merge != MERGE_APPEND && is_overridden(request, location->values, values, pair->key->text)))
                 continue;
             writer_begin(writer, NULL);
             writer_text(writer, "name", pair->key->text);
