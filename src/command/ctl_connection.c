@@ -24,7 +24,7 @@ static const char *remedy_of(int error)
 /* Returns a connected socket, or -1 after an error message. */
 static int connect_to(const char *path, bool slow)
 {
-    const struct timeval patience = {.tv_sec = slow ? 0 : LIMIT_CONTROL_MS / 1000}; /* 0: no timeout */
+    const struct timeval timeout = {.tv_sec = slow ? 0 : LIMIT_CONTROL_MS / 1000}; /* 0: no timeout */
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd;
 
@@ -34,8 +34,8 @@ static int connect_to(const char *path, bool slow)
     }
     memcpy(address.sun_path, path, strlen(path));
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == 0 &&
-        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) == 0 &&
+    if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) == 0 &&
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) == 0 &&
         connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
         return fd;
     error_log_print(LOG_ERROR, "connect() to unix:%s failed (%d: %s)%s", path, errno, strerror(errno),
