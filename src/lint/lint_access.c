@@ -6,7 +6,7 @@
 /*
  * Reports `allow` without `deny`, which has no effect: addresses outside all ranges are allowed.
  */
-static void has_only_allow(struct lint *lint, const struct lint_place *place)
+static void check_allow_without_deny(struct lint *lint, const struct lint_place *place)
 {
     for (const struct conf_scope_values *values = place->location->values; values; values = values->outer) {
         const struct conf_node *allow = config_find(values, "allow");
@@ -52,7 +52,7 @@ static void trust_check(struct lint *lint, const struct conf_node *scalar, void 
                     "every peer is trusted, so any client can forge its address");
 }
 
-static void trusts_every_address(struct lint *lint, const struct lint_place *place)
+static void check_trusted_addresses(struct lint *lint, const struct lint_place *place)
 {
     config_each_scalar(lint, config_find_inherited(place->location->values, "set_real_ip_from"), trust_check, NULL);
 }
@@ -68,10 +68,10 @@ static void cors_all(struct lint *lint, const struct lint_place *place)
 }
 
 const struct lint_rule lint_rules_access[] = {
-    {"allow-without-deny", LINT_LOCATION, has_only_allow, "allow without deny has no effect."},
+    {"allow-without-deny", LINT_LOCATION, check_allow_without_deny, "allow without deny has no effect."},
     {"open-status", LINT_LOCATION, status_open, "The status page is open to all clients."},
     {"plain-password", LINT_LOCATION, password_plain, "auth_basic is used without TLS."},
-    {"trusts-everybody", LINT_LOCATION, trusts_every_address, "Any peer can forge the client's address."},
+    {"trusts-everybody", LINT_LOCATION, check_trusted_addresses, "Any peer can forge the client's address."},
     {"open-cors", LINT_LOCATION, cors_all,
      "A restricted location can be read by scripts of all origins."},
     {0},

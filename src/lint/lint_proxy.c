@@ -137,7 +137,7 @@ static void group_missing(struct lint *lint, const struct lint_place *place)
 }
 
 /* Reports a cache that stores responses with Set-Cookie: it would send the cookie of one client to all clients. */
-static void cache_of_one(struct lint *lint, const struct lint_place *place)
+static void check_cached_cookie(struct lint *lint, const struct lint_place *place)
 {
     const struct conf_scope_values *values = place->location->values;
     const struct conf_node *ignored = config_find_inherited(values, "proxy_ignore_headers");
@@ -204,6 +204,6 @@ const struct lint_rule lint_rules_proxy[] = {
      "A location of PHP scripts does not check that the script exists."},
     {"unknown-upstream", LINT_LOCATION, group_missing,
      "Requests are passed to a name that is neither an upstream nor a host of a domain."},
-    {"cached-cookie", LINT_LOCATION, cache_of_one, "A cache stores responses with the cookie of one client."},
+    {"cached-cookie", LINT_LOCATION, check_cached_cookie, "A cache stores responses with the cookie of one client."},
     {0},
 };

@@ -57,7 +57,7 @@ static void location_unreachable(struct lint *lint, const struct lint_place *pla
 }
 
 /* Reports a server's `return`, which handles requests before a location is selected. */
-static void return_precedes_locations(struct lint *lint, const struct lint_place *place)
+static void check_return_before_locations(struct lint *lint, const struct lint_place *place)
 {
     const struct conf_node *returned = config_find(place->location->values, "return");
     const struct location *root = place->location;
@@ -190,7 +190,7 @@ static void host_chosen(struct lint *lint, const struct lint_place *place)
 const struct lint_rule lint_rules_route[] = {
     {"unreachable-location", LINT_LOCATION, location_unreachable,
      "Another location is tried first and always matches."},
-    {"return-before-locations", LINT_SERVER, return_precedes_locations,
+    {"return-before-locations", LINT_SERVER, check_return_before_locations,
      "A server's return handles the requests of all its locations."},
     {"nothing-answers", LINT_LOCATION, check_unhandled_location,
      "A location has neither files nor an upstream server."},
