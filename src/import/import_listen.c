@@ -54,7 +54,7 @@ static const char *listen_word(struct str word)
     return NULL;
 }
 
-static bool is_complete(struct str word)
+static bool omits_listen(struct str word)
 {
     return str_equal(word, STR("quic")) || str_equal(word, STR("udp"));
 }
@@ -186,7 +186,7 @@ void translate_listen(struct import *import, const struct scope *scope, const st
         struct str word = directive->words[i];
         const char *why = listen_word(word);
 
-        if (why && is_complete(word)) { /* after all directives, add_listen_placeholder checks for another listen */
+        if (why && omits_listen(word)) { /* after all directives, add_listen_placeholder checks for another listen */
             import_comment_out(import, scope->map, directive);
             import_add_note(import, IMPORT_OMITTED, directive, "%s", why);
             return;
