@@ -33,7 +33,7 @@ const struct suite doctor_suites[] = {
     {0},
 };
 
-struct stage {
+struct self_test_run {
     struct self_test *self_test;
     struct loop loop;
     struct log log;
@@ -42,7 +42,7 @@ struct stage {
     struct wire_counters counters;
     struct op deadline;
     int file;
-    bool given; /* the file was passed to the wire */
+    bool queued; /* the file was passed to the wire */
     bool closing;
     bool closed;
 };
@@ -84,47 +84,47 @@ static int make_file(void)
 }
 
 /* Passes the file to the wire when it has room; closes the wire with close_notify after the file was sent. */
-static void send_file(struct stage *stage)
+static void send_file(struct self_test_run *run)
 {
-    struct wire *wire = &stage->wire;
+    struct wire *wire = &run->wire;
     struct chunk chunk = {.kind = CHUNK_FILE};
 
-    if (stage->closing)
+    if (run->closing)
         return;
-    if (!stage->given && wire_room(wire) > 0) {
-        chunk.file.fd = stage->file;
+    if (!run->queued && wire_room(wire) > 0) {
+        chunk.file.fd = run->file;
         chunk.file.length = SELF_TEST_BYTES;
-        stage->given = true;
+        run->queued = true;
         if (wire_send(wire, &chunk) < 0) {
-            set_fault(stage->self_test, "the file could not be queued", 0);
+            set_fault(run->self_test, "the file could not be queued", 0);
             wire_close(wire, WIRE_CLOSE_ABORT);
             return;
         }
         wire_flush(wire);
     }
-    if (stage->given && wire_room(wire) > 0) {
+    if (run->queued && wire_room(wire) > 0) {
         struct transfer transfer = wire_transfer_end(wire, NULL);
 
-        stage->self_test->path = transfer.path;
-        stage->self_test->reason = transfer.reason;
-        stage->self_test->bytes = transfer.total;
-        stage->closing = true;
+        run->self_test->path = transfer.path;
+        run->self_test->reason = transfer.reason;
+        run->self_test->bytes = transfer.total;
+        run->closing = true;
         wire_close(wire, WIRE_CLOSE_ORDERLY);
     }
 }
 
 static void wire_opened(struct wire *wire)
 {
-    struct stage *stage = container_of(wire, struct stage, wire);
+    struct self_test_run *run = container_of(wire, struct self_test_run, wire);
     struct str protocol = tls_session_protocol(wire->tls);
     struct str cipher = tls_session_cipher(wire->tls);
 
-    stage->self_test->handshake = true;
-    stage->self_test->key_offered = wire->sealing == SEALING_USER;
-    snprintf(stage->self_test->protocol, sizeof(stage->self_test->protocol), STR_FMT, STR_ARG(protocol));
-    snprintf(stage->self_test->cipher, sizeof(stage->self_test->cipher), STR_FMT, STR_ARG(cipher));
+    run->self_test->handshake = true;
+    run->self_test->key_offered = wire->sealing == SEALING_USER;
+    snprintf(run->self_test->protocol, sizeof(run->self_test->protocol), STR_FMT, STR_ARG(protocol));
+    snprintf(run->self_test->cipher, sizeof(run->self_test->cipher), STR_FMT, STR_ARG(cipher));
     wire_receive(wire);
-    send_file(stage);
+    send_file(run);
 }
 
 static size_t wire_received(struct wire *wire, struct str bytes)
@@ -134,27 +134,27 @@ static size_t wire_received(struct wire *wire, struct str bytes)
 
 static void wire_writable(struct wire *wire)
 {
-    send_file(container_of(wire, struct stage, wire));
+    send_file(container_of(wire, struct self_test_run, wire));
 }
 
 static void wire_closed(struct wire *wire, enum wire_close_reason end)
 {
-    struct stage *stage = container_of(wire, struct stage, wire);
+    struct self_test_run *run = container_of(wire, struct self_test_run, wire);
 
     if (end != WIRE_CLOSE_ORDERLY)
-        set_fault(stage->self_test, end == WIRE_CLOSE_PROTOCOL ? "TLS failed" : "the connection was closed", 0);
-    stage->closed = true;
-    loop_cancel(&stage->loop, &stage->deadline);
+        set_fault(run->self_test, end == WIRE_CLOSE_PROTOCOL ? "TLS failed" : "the connection was closed", 0);
+    run->closed = true;
+    loop_cancel(&run->loop, &run->deadline);
 }
 
-static void too_late(struct op *op, int result)
+static void deadline_passed(struct op *op, int result)
 {
-    struct stage *stage = container_of(op, struct stage, deadline);
+    struct self_test_run *run = container_of(op, struct self_test_run, deadline);
 
     if (result == -ECANCELED)
         return;
-    set_fault(stage->self_test, "it took too long", 0);
-    wire_close(&stage->wire, WIRE_CLOSE_TIMEOUT);
+    set_fault(run->self_test, "it took too long", 0);
+    wire_close(&run->wire, WIRE_CLOSE_TIMEOUT);
 }
 
 static const struct wire_events events = {
@@ -162,31 +162,31 @@ static const struct wire_events events = {
 static const struct wire_settings settings = {
     .sendfile = true, .block_size = 65536, .record_size = LIMIT_RECORD_PLAINTEXT, .lingering_ms = 5000};
 
-static void serve_one(struct stage *stage, struct tls_context *context, int fd)
+static void serve_one(struct self_test_run *run, struct tls_context *context, int fd)
 {
-    int result = loop_open(&stage->loop, "auto", &stage->log);
+    int result = loop_open(&run->loop, "auto", &run->log);
 
     if (result < 0) {
-        set_fault(stage->self_test, "the event loop could not be created", result);
+        set_fault(run->self_test, "the event loop could not be created", result);
         close(fd);
         return;
     }
-    stage->shared.loop = &stage->loop;
-    stage->deadline.done = too_late;
-    result = wire_shared_init(&stage->shared);
+    run->shared.loop = &run->loop;
+    run->deadline.done = deadline_passed;
+    result = wire_shared_init(&run->shared);
     if (result == 0) {
-        result = wire_open(&stage->wire, &stage->shared, &events, &settings, fd, context);
+        result = wire_open(&run->wire, &run->shared, &events, &settings, fd, context);
         if (result == 0) {
-            loop_timer(&stage->loop, &stage->deadline, stage->loop.clock.monotonic_ms + SELF_TEST_MS);
-            while (result >= 0 && (!stage->closed || stage->loop.in_flight > 0))
-                result = loop_run_iteration(&stage->loop, UINT64_MAX);
+            loop_timer(&run->loop, &run->deadline, run->loop.clock.monotonic_ms + SELF_TEST_MS);
+            while (result >= 0 && (!run->closed || run->loop.in_flight > 0))
+                result = loop_run_iteration(&run->loop, UINT64_MAX);
         }
-        wire_shared_finish(&stage->shared);
+        wire_shared_finish(&run->shared);
     }
     if (result < 0)
-        set_fault(stage->self_test, "the loop failed", result);
+        set_fault(run->self_test, "the loop failed", result);
     else
-        loop_close(&stage->loop);
+        loop_close(&run->loop);
 }
 
 /* Creates a connected pair over loopback TCP, which kernel TLS requires. Returns 0 or -errno. */
@@ -249,7 +249,7 @@ static void check_client(struct self_test *self_test, pid_t child)
 }
 
 /* Runs client and server. Forks before the loop is opened, so that the processes share no ring. */
-static void try_with(struct stage *stage, struct tls_context *context, const struct suite *suite)
+static void run_client_and_server(struct self_test_run *run, struct tls_context *context, const struct suite *suite)
 {
     int server;
     int client;
@@ -257,7 +257,7 @@ static void try_with(struct stage *stage, struct tls_context *context, const str
     pid_t child;
 
     if (error < 0) {
-        set_fault(stage->self_test, "no connection over 127.0.0.1", error);
+        set_fault(run->self_test, "no connection over 127.0.0.1", error);
         return;
     }
     child = fork();
@@ -267,12 +267,12 @@ static void try_with(struct stage *stage, struct tls_context *context, const str
     }
     close(client);
     if (child < 0) {
-        set_fault(stage->self_test, "fork()", errno);
+        set_fault(run->self_test, "fork()", errno);
         close(server);
         return;
     }
-    serve_one(stage, context, server);
-    check_client(stage->self_test, child);
+    serve_one(run, context, server);
+    check_client(run->self_test, child);
 }
 
 void doctor_self_test(const struct ktls_support *support, const struct suite *suite, struct self_test *out_self_test)
@@ -287,27 +287,27 @@ void doctor_self_test(const struct ktls_support *support, const struct suite *su
                                      .ciphersuites = suite->version ? str_from(suite->openssl) : STR(""),
                                      .ktls_threshold = 1,
                                      .is_default = true};
-    struct stage *stage = calloc(1, sizeof(*stage));
+    struct self_test_run *run = calloc(1, sizeof(*run));
     struct tls_context *context;
     char error[512] = "";
 
     *out_self_test = (struct self_test){.handshake = false};
-    if (!stage)
+    if (!run)
         return;
-    stage->self_test = out_self_test;
-    stage->log = (struct log){.level = LOG_ERROR, .sink = record_log_line, .owner = out_self_test};
-    stage->shared = (struct wire_shared){
-        .log = &stage->log, .ktls = support, .counters = &stage->counters, .output_max = LIMIT_WORKER_OUTPUT};
-    context = tls_context_create(&tls, 1, &stage->log, error, sizeof(error));
-    stage->file = make_file();
+    run->self_test = out_self_test;
+    run->log = (struct log){.level = LOG_ERROR, .sink = record_log_line, .owner = out_self_test};
+    run->shared = (struct wire_shared){
+        .log = &run->log, .ktls = support, .counters = &run->counters, .output_max = LIMIT_WORKER_OUTPUT};
+    context = tls_context_create(&tls, 1, &run->log, error, sizeof(error));
+    run->file = make_file();
     if (!context)
         set_fault(out_self_test, error, 0);
-    else if (stage->file < 0)
-        set_fault(out_self_test, "memfd_create() failed", stage->file);
+    else if (run->file < 0)
+        set_fault(out_self_test, "memfd_create() failed", run->file);
     else
-        try_with(stage, context, suite);
+        run_client_and_server(run, context, suite);
     tls_context_destroy(context);
-    if (stage->file >= 0)
-        close(stage->file);
-    free(stage);
+    if (run->file >= 0)
+        close(run->file);
+    free(run);
 }
