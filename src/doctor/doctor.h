@@ -36,8 +36,8 @@ struct diagnosis {
 };
 
 /* Adds a finding; doctor_advise adds its advice. If the table is full, the last finding is overwritten. */
-void doctor_find(struct diagnosis *diagnosis, const char *name, enum verdict verdict, const char *format,
-                 ...) PRINTF_LIKE(4, 5);
+void doctor_add(struct diagnosis *diagnosis, const char *name, enum verdict verdict, const char *format,
+                ...) PRINTF_LIKE(4, 5);
 /* Sets the advice of the last finding. */
 void doctor_advise(struct diagnosis *diagnosis, const char *format, ...) PRINTF_LIKE(2, 3);
 

@@ -44,17 +44,17 @@ static void examine_certificate(struct diagnosis *diagnosis, const struct acme_c
     if (error == 0)
         print_renewal(renewal, sizeof(renewal), &validity, attempted == 0 ? &attempt : NULL, now_s);
     if (error == -EACCES)
-        doctor_find(diagnosis, "acme", VERDICT_NOTE, "acme: " STR_FMT ": this user may not read the state folder",
-                    STR_ARG(certificate->name));
+        doctor_add(diagnosis, "acme", VERDICT_NOTE, "acme: " STR_FMT ": this user may not read the state folder",
+                   STR_ARG(certificate->name));
     else if (error < 0)
-        doctor_find(diagnosis, "acme", VERDICT_NOTE, "acme: " STR_FMT ": no certificate yet (%s)",
-                    STR_ARG(certificate->name), strerror(-error));
+        doctor_add(diagnosis, "acme", VERDICT_NOTE, "acme: " STR_FMT ": no certificate yet (%s)",
+                   STR_ARG(certificate->name), strerror(-error));
     else
-        doctor_find(diagnosis, "acme",
-                    validity.not_after_s > now_s && validity.covers_names && !fails ? VERDICT_GOOD : VERDICT_NOTE,
-                    "acme: " STR_FMT ": %lld days left%s; renewal %s", STR_ARG(certificate->name),
-                    to_days(validity.not_after_s - now_s), validity.covers_names ? "" : ", without all names",
-                    renewal);
+        doctor_add(diagnosis, "acme",
+                   validity.not_after_s > now_s && validity.covers_names && !fails ? VERDICT_GOOD : VERDICT_NOTE,
+                   "acme: " STR_FMT ": %lld days left%s; renewal %s", STR_ARG(certificate->name),
+                   to_days(validity.not_after_s - now_s), validity.covers_names ? "" : ", without all names",
+                   renewal);
     if (fails)
         report_failure(diagnosis, &attempt, now_s);
 }

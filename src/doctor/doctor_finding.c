@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-void doctor_find(struct diagnosis *diagnosis, const char *name, enum verdict verdict, const char *format, ...)
+void doctor_add(struct diagnosis *diagnosis, const char *name, enum verdict verdict, const char *format, ...)
 {
     struct finding *finding;
     va_list args;

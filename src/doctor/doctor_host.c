@@ -41,12 +41,12 @@ static void examine_loop(struct diagnosis *diagnosis)
 static void examine_groups(struct diagnosis *diagnosis)
 {
     if (tls_has_group("X25519MLKEM768")) {
-        doctor_find(diagnosis, "key-exchange", VERDICT_GOOD,
-                    "key exchange: X25519MLKEM768 (post-quantum) is preferred");
+        doctor_add(diagnosis, "key-exchange", VERDICT_GOOD,
+                   "key exchange: X25519MLKEM768 (post-quantum) is preferred");
         return;
     }
-    doctor_find(diagnosis, "key-exchange", VERDICT_NOTE,
-                "key exchange: this OpenSSL has no X25519MLKEM768; X25519 is preferred");
+    doctor_add(diagnosis, "key-exchange", VERDICT_NOTE,
+               "key exchange: this OpenSSL has no X25519MLKEM768; X25519 is preferred");
     doctor_advise(diagnosis, "traffic recorded today can be decrypted by future quantum computers; OpenSSL 3.5 "
                              "(Debian 13) supports it");
 }
@@ -71,8 +71,8 @@ void doctor_report_aead(struct diagnosis *diagnosis, const struct aead_choice *c
         for (unsigned kind = 0; kind < AEAD_KINDS; kind++)
             wrong |= choice->state[kind][cipher] == AEAD_WRONG;
         aead_describe(choice, cipher, text, sizeof(text));
-        doctor_find(diagnosis, "aead", wrong ? VERDICT_NOTE : VERDICT_GOOD, "%s in user space: %s",
-                    record_cipher_name(cipher), text);
+        doctor_add(diagnosis, "aead", wrong ? VERDICT_NOTE : VERDICT_GOOD, "%s in user space: %s",
+                   record_cipher_name(cipher), text);
         advise_aead(diagnosis, choice, cipher);
     }
 }
@@ -83,8 +83,8 @@ void doctor_report_choice(struct diagnosis *diagnosis, const struct ktls_choice 
 
     for (uint8_t cipher = RECORD_AES_128_GCM; cipher < RECORD_CIPHERS; cipher++) {
         if (ktls_supports(&diagnosis->support, cipher))
-            doctor_find(diagnosis, "cost", VERDICT_GOOD, "%s with ssl_ktls: auto: " STR_FMT, record_cipher_name(cipher),
-                        STR_ARG(ktls_choice_describe(choice, cipher, text, sizeof(text))));
+            doctor_add(diagnosis, "cost", VERDICT_GOOD, "%s with ssl_ktls: auto: " STR_FMT, record_cipher_name(cipher),
+                       STR_ARG(ktls_choice_describe(choice, cipher, text, sizeof(text))));
     }
 }
 
@@ -102,10 +102,10 @@ static void examine_encryption(struct diagnosis *diagnosis)
 void doctor_report_sandbox(struct diagnosis *diagnosis, const char *part, const char *missing)
 {
     if (!missing) {
-        doctor_find(diagnosis, "sandbox", VERDICT_GOOD, "sandbox: %s restricts the workers", part);
+        doctor_add(diagnosis, "sandbox", VERDICT_GOOD, "sandbox: %s restricts the workers", part);
         return;
     }
-    doctor_find(diagnosis, "sandbox", VERDICT_NOTE, "sandbox: no %s: %s", part, missing);
+    doctor_add(diagnosis, "sandbox", VERDICT_NOTE, "sandbox: no %s: %s", part, missing);
     doctor_advise(diagnosis, "workers run without this part of `sandbox`; a newer kernel, or a build with all "
                              "libraries of the README, has it");
 }

@@ -41,10 +41,10 @@ static void advise_forbidden(struct diagnosis *diagnosis, const struct host *hos
 void doctor_report_loop(struct diagnosis *diagnosis, const struct host *host, const char *backend, int error)
 {
     if (error == 0) {
-        doctor_find(diagnosis, "loop", VERDICT_GOOD, "loop: %s works", backend);
+        doctor_add(diagnosis, "loop", VERDICT_GOOD, "loop: %s works", backend);
         return;
     }
-    doctor_find(diagnosis, "loop", VERDICT_NOTE, "loop: %s: %s", backend, strerror(-error));
+    doctor_add(diagnosis, "loop", VERDICT_NOTE, "loop: %s: %s", backend, strerror(-error));
     switch (error) {
     case -EPERM:
     case -EACCES:
@@ -112,10 +112,10 @@ void doctor_examine_limits(struct diagnosis *diagnosis, const struct host *host)
         uint64_t connections = hard > 32 ? (hard - 32) / 2 : 0;
         bool small = connections < usual;
 
-        doctor_find(diagnosis, "files", small ? VERDICT_NOTE : VERDICT_GOOD,
-                    "open files: %" PRIu64 ", raised to %" PRIu64 " at start: enough for %" PRIu64
-                    " worker_connections (the default is %" PRIu64 ")",
-                    soft, hard, connections, usual);
+        doctor_add(diagnosis, "files", small ? VERDICT_NOTE : VERDICT_GOOD,
+                   "open files: %" PRIu64 ", raised to %" PRIu64 " at start: enough for %" PRIu64
+                   " worker_connections (the default is %" PRIu64 ")",
+                   soft, hard, connections, usual);
         if (small)
             doctor_advise(diagnosis,
                           "a connection that sends a file uses two: raise the hard limit to %" PRIu64
@@ -123,11 +123,11 @@ void doctor_examine_limits(struct diagnosis *diagnosis, const struct host *host)
                           2 * usual + 32);
     }
     if (limit_of(host, "Max locked memory", &soft, &hard) && soft != UINT64_MAX)
-        doctor_find(diagnosis, "memlock", VERDICT_GOOD,
-                    "locked memory: %" PRIu64
-                    " KiB; Linux before 5.12, and newer versions again, count the rings of io_uring of users "
-                    "other than root",
-                    soft / 1024);
+        doctor_add(diagnosis, "memlock", VERDICT_GOOD,
+                   "locked memory: %" PRIu64
+                   " KiB; Linux before 5.12, and newer versions again, count the rings of io_uring of users "
+                   "other than root",
+                   soft / 1024);
 }
 
 void doctor_examine_buffers(struct diagnosis *diagnosis, const struct host *host)
@@ -141,17 +141,17 @@ void doctor_examine_buffers(struct diagnosis *diagnosis, const struct host *host
     if (!host_line(host, "/proc/sys/net/ipv4/tcp_wmem", "", text, sizeof(text)) ||
         sscanf(text, "%llu %llu %llu", &min, &usual, &max) != 3)
         return;
-    doctor_find(diagnosis, "buffers", max < ENOUGH_TO_SEND ? VERDICT_NOTE : VERDICT_GOOD,
-                "send buffers grow from %llu to %llu KiB (net.ipv4.tcp_wmem)", usual / 1024, max / 1024);
+    doctor_add(diagnosis, "buffers", max < ENOUGH_TO_SEND ? VERDICT_NOTE : VERDICT_GOOD,
+               "send buffers grow from %llu to %llu KiB (net.ipv4.tcp_wmem)", usual / 1024, max / 1024);
     if (max < ENOUGH_TO_SEND)
         doctor_advise(
             diagnosis,
             "too small for fast, distant clients: sysctl -w net.ipv4.tcp_wmem=\"%llu %llu 4194304\"",
             min, usual);
     if (limit >= 0)
-        doctor_find(diagnosis, "wmem_max", VERDICT_GOOD,
-                    "send buffers set by SO_SNDBUF: at most %lld KiB (net.core.wmem_max); sluice does not set it",
-                    limit / 1024);
+        doctor_add(diagnosis, "wmem_max", VERDICT_GOOD,
+                   "send buffers set by SO_SNDBUF: at most %lld KiB (net.core.wmem_max); sluice does not set it",
+                   limit / 1024);
 }
 
 static void report_device(struct diagnosis *diagnosis, const struct host *host, const char *device)
@@ -159,15 +159,15 @@ static void report_device(struct diagnosis *diagnosis, const struct host *host, 
     struct ktls_device offload = {false, false};
 
     if (host->offload(device, &offload) < 0)
-        doctor_find(diagnosis, "device", VERDICT_NOTE, "%.32s: TLS offload could not be queried",
-                    device);
+        doctor_add(diagnosis, "device", VERDICT_NOTE, "%.32s: TLS offload could not be queried",
+                   device);
     else if (offload.active)
-        doctor_find(diagnosis, "device", VERDICT_GOOD,
-                    "%.32s: encrypts TLS by itself (tls-hw-tx-offload: on)", device);
+        doctor_add(diagnosis, "device", VERDICT_GOOD,
+                   "%.32s: encrypts TLS by itself (tls-hw-tx-offload: on)", device);
     else
-        doctor_find(diagnosis, "device", VERDICT_NOTE,
-                    "%.32s: does not encrypt TLS (tls-hw-tx-offload: off%s)", device,
-                    offload.available ? "" : " [fixed]");
+        doctor_add(diagnosis, "device", VERDICT_NOTE,
+                   "%.32s: does not encrypt TLS (tls-hw-tx-offload: off%s)", device,
+                   offload.available ? "" : " [fixed]");
     if (offload.available && !offload.active)
         doctor_advise(diagnosis, "ethtool -K %.32s tls-hw-tx-offload on, and measure the effect", device);
 }
@@ -202,5 +202,5 @@ void doctor_examine_devices(struct diagnosis *diagnosis, const struct host *host
     }
     free(entries);
     if (all > examined)
-        doctor_find(diagnosis, "device", VERDICT_NOTE, "%u more network devices were not examined", all - examined);
+        doctor_add(diagnosis, "device", VERDICT_NOTE, "%u more network devices were not examined", all - examined);
 }

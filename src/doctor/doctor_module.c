@@ -87,8 +87,8 @@ static void report_missing(struct diagnosis *diagnosis, const struct host *host,
 {
     char why[TEXT_MAX];
 
-    doctor_find(diagnosis, "module", VERDICT_FAULT,
-                "the kernel has no TLS for TCP sockets (TCP_ULP \"tls\": %s)", strerror(ENOENT));
+    doctor_add(diagnosis, "module", VERDICT_FAULT,
+               "the kernel has no TLS for TCP sockets (TCP_ULP \"tls\": %s)", strerror(ENOENT));
     if (kernel_option(host, release) == 'n' || !host_has(host, MODPROBE, F_OK))
         doctor_advise(diagnosis, "this kernel was built without CONFIG_TLS: another kernel is needed (those of "
                                  "Debian have it)");
@@ -102,8 +102,8 @@ static void report_missing(struct diagnosis *diagnosis, const struct host *host,
             "no module tls is installed for this kernel: in a container, the host must modprobe tls; elsewhere a "
             "kernel built with CONFIG_TLS is needed (those of Debian have it)");
     unloaded_reason(host, why, sizeof(why));
-    doctor_find(diagnosis, "autoload", VERDICT_NOTE, "the module tls was not loaded on demand: %s",
-                why[0] ? why : "modprobe ran, but did not find it or was denied");
+    doctor_add(diagnosis, "autoload", VERDICT_NOTE, "the module tls was not loaded on demand: %s",
+               why[0] ? why : "modprobe ran, but did not find it or was denied");
 }
 
 /* Reports the TLS of the kernel: built in, or a module, which may not be loaded after the next boot. */
@@ -112,29 +112,29 @@ static void report_present(struct diagnosis *diagnosis, const struct host *host)
     char line[TEXT_MAX];
     char why[TEXT_MAX];
 
-    doctor_find(diagnosis, "module", VERDICT_GOOD, "the kernel's tls module is available");
+    doctor_add(diagnosis, "module", VERDICT_GOOD, "the kernel's tls module is available");
     if (!host_line(host, "/proc/modules", "tls ", line, sizeof(line)))
         return;
     unloaded_reason(host, why, sizeof(why));
     if (!why[0]) {
-        doctor_find(diagnosis, "autoload", VERDICT_GOOD,
-                    "the kernel would load it again on demand for this user");
+        doctor_add(diagnosis, "autoload", VERDICT_GOOD,
+                   "the kernel would load it again on demand for this user");
         return;
     }
-    doctor_find(diagnosis, "autoload", VERDICT_NOTE, "after a reboot it would not be loaded automatically: %s",
-                why);
+    doctor_add(diagnosis, "autoload", VERDICT_NOTE, "after a reboot it would not be loaded automatically: %s",
+               why);
     doctor_advise(diagnosis, LOAD_AT_BOOT_HINT);
 }
 
 static void report_rekeying(struct diagnosis *diagnosis)
 {
     if (diagnosis->support.rekey)
-        doctor_find(diagnosis, "rekey", VERDICT_GOOD,
-                    "the kernel supports a second key, so connections continue after a KeyUpdate");
+        doctor_add(diagnosis, "rekey", VERDICT_GOOD,
+                   "the kernel supports a second key, so connections continue after a KeyUpdate");
     else
-        doctor_find(diagnosis, "rekey", VERDICT_NOTE,
-                    "the kernel supports no second key (6.14 and later do): after a KeyUpdate a connection closes "
-                    "with its response");
+        doctor_add(diagnosis, "rekey", VERDICT_NOTE,
+                   "the kernel supports no second key (6.14 and later do): after a KeyUpdate a connection closes "
+                   "with its response");
 }
 
 void doctor_examine_module(struct diagnosis *diagnosis, const struct host *host)
@@ -143,7 +143,7 @@ void doctor_examine_module(struct diagnosis *diagnosis, const struct host *host)
     char release[TEXT_MAX];
 
     if (host_line(host, "/proc/sys/kernel/osrelease", "", release, sizeof(release)))
-        doctor_find(diagnosis, "kernel", VERDICT_GOOD, "Linux %.200s", release);
+        doctor_add(diagnosis, "kernel", VERDICT_GOOD, "Linux %.200s", release);
     if (reason == KTLS_NO_MODULE)
         report_missing(diagnosis, host, release);
     else if (reason == KTLS_OK || reason == KTLS_CIPHER)

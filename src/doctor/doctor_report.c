@@ -10,20 +10,20 @@
 
 static void report_openssl(struct diagnosis *diagnosis, const struct self_test *self_test)
 {
-    doctor_find(diagnosis, "openssl", VERDICT_GOOD, "built with %s, running with %s", OPENSSL_VERSION_TEXT,
-                OpenSSL_version(OPENSSL_VERSION));
+    doctor_add(diagnosis, "openssl", VERDICT_GOOD, "built with %s, running with %s", OPENSSL_VERSION_TEXT,
+               OpenSSL_version(OPENSSL_VERSION));
     if (!self_test->handshake) {
-        doctor_find(diagnosis, "handshake", VERDICT_FAULT, "the TLS handshake of the self-test failed: %s",
-                    self_test->fault);
+        doctor_add(diagnosis, "handshake", VERDICT_FAULT, "the TLS handshake of the self-test failed: %s",
+                   self_test->fault);
         doctor_advise(diagnosis,
                       "kernel TLS cannot be tested without it; a system-wide openssl.cnf may be too strict, or "
                       "the loopback interface (127.0.0.1) may be down");
     } else if (self_test->key_offered) {
-        doctor_find(diagnosis, "openssl_ktls", VERDICT_GOOD, "OpenSSL offers its write key (%s, %s)",
-                    self_test->protocol, self_test->cipher);
+        doctor_add(diagnosis, "openssl_ktls", VERDICT_GOOD, "OpenSSL offers its write key (%s, %s)",
+                   self_test->protocol, self_test->cipher);
     } else {
-        doctor_find(diagnosis, "openssl_ktls", VERDICT_FAULT, "OpenSSL offers no write key (%s, %s)",
-                    self_test->protocol, self_test->cipher);
+        doctor_add(diagnosis, "openssl_ktls", VERDICT_FAULT, "OpenSSL offers no write key (%s, %s)",
+                   self_test->protocol, self_test->cipher);
         doctor_advise(diagnosis,
                       "this libssl was built without kTLS: it needs the configure option enable-ktls, which "
                       "Debian and Ubuntu set");
@@ -36,21 +36,21 @@ bool doctor_report_first(struct diagnosis *diagnosis, const struct self_test *se
     if (!self_test->handshake)
         return false;
     if (!self_test->delivered) {
-        doctor_find(diagnosis, "transfer", VERDICT_FAULT, "a file sent over loopback did not arrive complete: %s",
-                    self_test->fault);
+        doctor_add(diagnosis, "transfer", VERDICT_FAULT, "a file sent over loopback did not arrive complete: %s",
+                   self_test->fault);
         doctor_advise(diagnosis, "run with ssl_ktls: off, and report this bug");
         return false;
     }
     if (self_test->path == PATH_KTLS_SENDFILE) {
-        doctor_find(diagnosis, "transfer", VERDICT_GOOD,
-                    "the kernel encrypted %llu bytes by sendfile, and the client decrypted all of them correctly",
-                    (unsigned long long)self_test->bytes);
+        doctor_add(diagnosis, "transfer", VERDICT_GOOD,
+                   "the kernel encrypted %llu bytes by sendfile, and the client decrypted all of them correctly",
+                   (unsigned long long)self_test->bytes);
         return true;
     }
-    doctor_find(diagnosis, "transfer", VERDICT_FAULT,
-                "%llu bytes arrived intact, but encrypted in user space (tls_path %s, tls_path_reason %s)",
-                (unsigned long long)self_test->bytes, wire_path_name((enum wire_path)self_test->path),
-                wire_reason_name(self_test->reason));
+    doctor_add(diagnosis, "transfer", VERDICT_FAULT,
+               "%llu bytes arrived intact, but encrypted in user space (tls_path %s, tls_path_reason %s)",
+               (unsigned long long)self_test->bytes, wire_path_name((enum wire_path)self_test->path),
+               wire_reason_name(self_test->reason));
     doctor_advise(diagnosis, "the server works, but sending files takes more CPU time");
     return false;
 }
@@ -94,8 +94,8 @@ static void report_unsupported(struct diagnosis *diagnosis, const struct suite *
     bool first = suite == doctor_suites;
     const struct suite *before = first ? NULL : suite - 1;
 
-    doctor_find(diagnosis, "cipher", first ? VERDICT_FAULT : VERDICT_NOTE, "%s: %s", suite->name,
-                ktls_reason_name(reason));
+    doctor_add(diagnosis, "cipher", first ? VERDICT_FAULT : VERDICT_NOTE, "%s: %s", suite->name,
+               ktls_reason_name(reason));
     if (!before || diagnosis->support.reason[before->version][before->cipher] != reason) /* advice once per reason */
         advise_reason(diagnosis, reason);
 }
@@ -107,27 +107,27 @@ bool doctor_report_suite(struct diagnosis *diagnosis, const struct suite *suite,
         return true;
     }
     if (!self_test->handshake) {
-        doctor_find(diagnosis, "cipher", VERDICT_NOTE,
-                    "%s: the kernel accepts the key, but the handshake of OpenSSL fails: %s", suite->name,
-                    self_test->fault);
+        doctor_add(diagnosis, "cipher", VERDICT_NOTE,
+                   "%s: the kernel accepts the key, but the handshake of OpenSSL fails: %s", suite->name,
+                   self_test->fault);
         doctor_advise(
             diagnosis,
             "a system-wide openssl.cnf or crypto policy excludes it; ignore this if it is intended");
         return true;
     }
     if (!self_test->delivered) {
-        doctor_find(diagnosis, "cipher", VERDICT_FAULT, "%s: a file did not arrive complete: %s", suite->name,
-                    self_test->fault);
+        doctor_add(diagnosis, "cipher", VERDICT_FAULT, "%s: a file did not arrive complete: %s", suite->name,
+                   self_test->fault);
         doctor_advise(diagnosis, "run with ssl_ktls: off, and report this bug");
         return false;
     }
     if (self_test->path == PATH_KTLS_SENDFILE)
-        doctor_find(diagnosis, "cipher", VERDICT_GOOD,
-                    "%s: the kernel accepts the key, and a file arrived intact", suite->name);
+        doctor_add(diagnosis, "cipher", VERDICT_GOOD,
+                   "%s: the kernel accepts the key, and a file arrived intact", suite->name);
     else
-        doctor_find(diagnosis, "cipher", VERDICT_NOTE,
-                    "%s: the kernel accepts the key, but was not used (tls_path %s, tls_path_reason %s)",
-                    suite->name, wire_path_name((enum wire_path)self_test->path),
-                    wire_reason_name(self_test->reason));
+        doctor_add(diagnosis, "cipher", VERDICT_NOTE,
+                   "%s: the kernel accepts the key, but was not used (tls_path %s, tls_path_reason %s)",
+                   suite->name, wire_path_name((enum wire_path)self_test->path),
+                   wire_reason_name(self_test->reason));
     return true;
 }

@@ -209,7 +209,7 @@ START_TEST(findings_are_limited)
     memset(longer, 'x', sizeof(longer) - 1);
     longer[sizeof(longer) - 1] = '\0';
     for (int i = 0; i < 2 * DOCTOR_FINDINGS; i++) {
-        doctor_find(&diagnosis, "x", VERDICT_NOTE, "%s", longer);
+        doctor_add(&diagnosis, "x", VERDICT_NOTE, "%s", longer);
         doctor_advise(&diagnosis, "%s", longer);
     }
     ck_assert_uint_eq(diagnosis.count, DOCTOR_FINDINGS);

@@ -34,11 +34,11 @@ static const char *place(const char *part)
 /* Every finding is in one section, also one that no section names. */
 START_TEST(findings_have_sections)
 {
-    doctor_find(&diagnosis, "novelty", VERDICT_NOTE, "a new check");
-    doctor_find(&diagnosis, "cipher", VERDICT_GOOD, "a suite");
-    doctor_find(&diagnosis, "device", VERDICT_NOTE, "a <device>");
+    doctor_add(&diagnosis, "novelty", VERDICT_NOTE, "a new check");
+    doctor_add(&diagnosis, "cipher", VERDICT_GOOD, "a suite");
+    doctor_add(&diagnosis, "device", VERDICT_NOTE, "a <device>");
     doctor_advise(&diagnosis, "a|b");
-    doctor_find(&diagnosis, "transfer", VERDICT_FAULT, "two\nlines");
+    doctor_add(&diagnosis, "transfer", VERDICT_FAULT, "two\nlines");
     write_report(NULL);
     ck_assert(place("## Kernel TLS\n\n- ok: a suite\n- **no**: two lines\n") < place("## Encryption in user space\n"));
     place("## Network devices\n\n- note: a &lt;device> (advice: a\\|b)\n");
