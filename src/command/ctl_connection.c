@@ -17,7 +17,7 @@ static const char *remedy_of(int error)
 {
     return error == EACCES        ? "; run this command as the user of the server's master, or as root"
            : error == ENOENT      ? "; is \"control\" set in the configuration that runs?"
-           : error == ECONNREFUSED ? "; the server does not run"
+           : error == ECONNREFUSED ? "; the server is not running"
                                   : "";
 }
 

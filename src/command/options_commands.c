@@ -15,7 +15,7 @@ static int parse_port_option(struct parse *parse, const char *text)
     uint64_t port;
 
     if (str_to_u64(str_from(text), &port) < 0 || port == 0 || port > 65535)
-        return options_fail(parse, "invalid port \"%s\": it is a number from 1 to 65535", text);
+        return options_fail(parse, "invalid port \"%s\": it must be a number from 1 to 65535", text);
     parse->options->port = (unsigned)port;
     return 0;
 }

@@ -12,7 +12,7 @@ static int parse_interval(struct parse *parse, const char *text)
     uint64_t seconds;
 
     if (str_to_u64(str_from(text), &seconds) < 0 || seconds == 0 || seconds > LIMIT_TOP_INTERVAL_S)
-        return options_fail(parse, "invalid interval \"%s\": it is a number of seconds from 1 to %d", text,
+        return options_fail(parse, "invalid interval \"%s\": it must be a number of seconds from 1 to %d", text,
                             LIMIT_TOP_INTERVAL_S);
     parse->options->interval_s = (unsigned)seconds;
     return 0;

@@ -57,6 +57,6 @@ int serve_acme_check(const char *name)
 
     if (strchr(name, '.') && strspn(name, allowed) == strlen(name))
         return 0;
-    error_log_print(LOG_EMERG, "--acme \"%s\": a public DNS name is required, as example.org", name);
+    error_log_print(LOG_EMERG, "--acme \"%s\": a public DNS name is required, such as example.org", name);
     return -EINVAL;
 }

@@ -154,8 +154,8 @@ static void run_rounds(struct benchmark_run *run, unsigned seconds, unsigned lat
     uint64_t start_us, round_us = 0;
 
     if (error < 0)
-        snprintf(run->benchmark->fault, sizeof(run->benchmark->fault), "its server does not respond: %s",
-                 strerror(-error));
+        snprintf(run->benchmark->fault, sizeof(run->benchmark->fault),
+                 "the server of the benchmark does not respond: %s", strerror(-error));
     run->left = count_measurements(run);
     run->end_us = clock_monotonic_us() + (uint64_t)seconds * 1000000;
     run->last_us = run->end_us + (uint64_t)late_s * 1000000;

@@ -199,7 +199,7 @@ int benchmark_server_start(struct benchmark_server *server, bool ktls, char *fau
     if (error == 0)
         error = fork_server(server, &program, fds);
     if (error < 0)
-        snprintf(fault, fault_size, "its server could not be started: %s", strerror(-error));
+        snprintf(fault, fault_size, "the server of the benchmark could not be started: %s", strerror(-error));
     for (unsigned path = 0; path < BENCHMARK_PATHS; path++) {
         if (fds[path] >= 0)
             close(fds[path]);

@@ -36,7 +36,7 @@ bool doctor_report_first(struct diagnosis *diagnosis, const struct self_test *se
     if (!self_test->handshake)
         return false;
     if (!self_test->delivered) {
-        doctor_add(diagnosis, "transfer", VERDICT_FAULT, "a file sent over loopback did not arrive complete: %s",
+        doctor_add(diagnosis, "transfer", VERDICT_FAULT, "a file sent over loopback did not arrive completely: %s",
                    self_test->fault);
         doctor_advise(diagnosis, "run with ssl_ktls: off, and report this bug");
         return false;
@@ -116,7 +116,7 @@ bool doctor_report_suite(struct diagnosis *diagnosis, const struct suite *suite,
         return true;
     }
     if (!self_test->delivered) {
-        doctor_add(diagnosis, "cipher", VERDICT_FAULT, "%s: a file did not arrive complete: %s", suite->name,
+        doctor_add(diagnosis, "cipher", VERDICT_FAULT, "%s: a file did not arrive completely: %s", suite->name,
                    self_test->fault);
         doctor_advise(diagnosis, "run with ssl_ktls: off, and report this bug");
         return false;

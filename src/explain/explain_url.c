@@ -34,7 +34,7 @@ int explain_url_parse(struct str text, struct explain_url *out_url, char *out_er
     text = url.target;
     for (size_t i = 0; i < text.length; i++) {
         if ((unsigned char)text.data[i] <= ' ' || text.data[i] == 127) {
-            snprintf(out_error, size, "a URL contains no blanks and no control bytes: write %%20 for a blank");
+            snprintf(out_error, size, "a URL must not contain blanks or control characters: write %%20 for a blank");
             return -EINVAL;
         }
     }
@@ -44,7 +44,7 @@ int explain_url_parse(struct str text, struct explain_url *out_url, char *out_er
     }
     url.https = str_starts(text, STR("https://"));
     if (!url.https && !str_starts(text, STR("http://"))) {
-        snprintf(out_error, size, "\"" STR_FMT "\" is not a URL: it begins with http://, https:// or a slash",
+        snprintf(out_error, size, "\"" STR_FMT "\" is not a URL: it must begin with http://, https:// or a slash",
                  STR_ARG(text));
         return -EINVAL;
     }

@@ -16,7 +16,7 @@ void translate_block(struct import *import, const struct scope *scope, const str
     while (i + 1 < sizeof(kinds) / sizeof(kinds[0]) && !str_equal(directive->name, str_from(kinds[i].name)))
         i++;
     if (yaml_builder_find(scope->map, directive->name)) {
-        import_omit(import, scope->map, directive, "it is duplicate");
+        import_omit(import, scope->map, directive, "it is a duplicate");
         return;
     }
     map = yaml_builder_add(import->arena, scope->map, YAML_BUILDER_MAP, directive->name, directive);
@@ -158,7 +158,7 @@ static void add_slash_redirect(struct import *import, const struct scope *scope,
                NULL);
     translate_slash_settings(import, made, first ? first : directive);
     if (made)
-        made->comments_above = STR("# As nginx does where the location passes requests on.");
+        made->comments_above = STR("# nginx adds this redirect to a location that passes requests on.");
 }
 
 void translate_location(struct import *import, const struct scope *scope, const struct nginx_directive *directive,
@@ -174,7 +174,7 @@ void translate_location(struct import *import, const struct scope *scope, const 
     key = location_key(import, directive);
     if (yaml_builder_find(locations, key)) {
         import_comment_out(import, locations, directive);
-        import_add_note(import, IMPORT_UNNEEDED, directive, "it is duplicate, and the first one is used");
+        import_add_note(import, IMPORT_UNNEEDED, directive, "it is a duplicate: the first one is used");
     } else {
         translate_scope(import, scope, SCOPE_LOCATION, directive,
                         yaml_builder_add(import->arena, locations, YAML_BUILDER_MAP, key, directive));

@@ -77,7 +77,7 @@ struct yaml_builder *import_put(struct import *import, struct yaml_builder *map,
 
     if (yaml_builder_find(map, str_from(key))) {
         if (directive)
-            import_omit(import, map, directive, "it is duplicate");
+            import_omit(import, map, directive, "it is a duplicate");
         return NULL;
     }
     made = yaml_builder_add(import->arena, map, YAML_BUILDER_TEXT, str_from(key), directive);

@@ -30,7 +30,7 @@ static void translate_table_lines(struct import *import, const struct nginx_dire
             return;
         }
         if (yaml_builder_find(map, key)) {
-            import_omit(import, map, line, "this key is duplicate");
+            import_omit(import, map, line, "this key is a duplicate");
             continue;
         }
         made = yaml_builder_add(import->arena, map, YAML_BUILDER_TEXT, key, line);

@@ -162,7 +162,7 @@ static bool hsts_field(const struct field *field, void *owner)
         return false;
     if (max_age(field->value) < HALF_A_YEAR && max_age(field->value) > 0)
         lint_report(check->lint, field->mark, STR("max-age=31536000 is a year"),
-                    "browsers use HTTPS for less than half a year");
+                    "max-age is less than half a year");
     else if (!config_listens(check->lint, place->server, true))
         lint_report(check->lint, field->mark, STR("move it to the server that listens with ssl"),
                     "browsers ignore Strict-Transport-Security received without TLS");

@@ -71,7 +71,7 @@ static void tls_unverified(struct lint *lint, const struct lint_place *place)
 
     if (verify && !config_is_on(verify) && str_starts(pass, STR("https://")))
         lint_report(
-            lint, verify->mark, STR("proxy_ssl_trusted_certificate: the file of its authority"),
+            lint, verify->mark, STR("set proxy_ssl_trusted_certificate to the certificate of its authority"),
             "the server's certificate is not verified, so an attacker on the network can impersonate it");
 }
 

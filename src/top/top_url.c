@@ -34,7 +34,7 @@ static const char *parse_port(struct str text, struct top_url *url)
     uint64_t port;
 
     if (text.length >= sizeof(url->port) || str_to_u64(text, &port) < 0 || port == 0 || port > 65535)
-        return "the port is a number from 1 to 65535";
+        return "the port must be a number from 1 to 65535";
     copy_part(url->port, text);
     return NULL;
 }
@@ -49,13 +49,14 @@ static const char *parse_authority(struct str authority, struct top_url *url)
     if (brackets && end < 0)
         return "the address has no closing bracket";
     if (str_empty(host) || str_find(authority, '@') >= 0)
-        return "the URL needs a host, without a user";
+        return "the URL must have a host, and no user name";
     copy_part(url->host, host);
     copy_part(url->authority, authority);
     copy_part(url->port, STR(DEFAULT_PORT));
     if (str_empty(rest))
         return NULL;
-    return rest.data[0] == ':' ? parse_port(str_skip(rest, 1), url) : "a port follows the closing bracket as \":N\"";
+    return rest.data[0] == ':' ? parse_port(str_skip(rest, 1), url)
+                               : "only a port (\":N\") may follow the closing bracket";
 }
 
 const char *top_url_parse(const char *text, struct top_url *out_url)
@@ -68,7 +69,7 @@ const char *top_url_parse(const char *text, struct top_url *out_url)
     if (rest.length > LIMIT_TOP_URL)
         return "the URL is too long";
     if (!str_starts(rest, STR(SCHEME)))
-        return "the URL begins with http://";
+        return "the URL must begin with http://";
     if (!is_printable(rest))
         return "the URL has a character that is not printable ASCII";
     copy_part(url.text, rest);
@@ -77,9 +78,9 @@ const char *top_url_parse(const char *text, struct top_url *out_url)
     fault = parse_authority(str_slice(rest, 0, authority), &url);
     rest = str_skip(rest, authority);
     if (!fault && str_find(rest, '#') >= 0)
-        fault = "the URL has no fragment";
+        fault = "the URL must not have a fragment";
     if (!fault && str_starts(rest, STR("?")))
-        fault = "the URL needs a path before the query";
+        fault = "the URL must have a path before the query";
     if (fault)
         return fault;
     copy_part(url.target, str_empty(rest) ? STR(DEFAULT_PATH) : rest);

@@ -117,7 +117,7 @@ static const struct directive directives[] = {
                "[statuses], host: name, https: on, http2: on}",
      .example = "health_check: {uri: /healthz, interval: 5s, fails: 1, passes: 1, match: [200-299, 304]}",
      .help = "Check each server periodically, and send no requests to a server that fails: with uri, interval, "
-             "timeout, fails, passes, match (successful statuses), host, https and http2 (the request is sent by "
+             "timeout, fails, passes, match (successful statuses), host, https and http2 (the request is sent over "
              "HTTP/2, as with `proxy_http_version: 2`). Without a uri a connection is sufficient.",
      .schema = "{\"type\": [\"string\", \"boolean\", \"object\"]}"},
     {.name = "zone",

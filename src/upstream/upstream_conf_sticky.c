@@ -109,8 +109,8 @@ int upstream_read_sticky(struct conf_reader *reader, const struct conf_node *nod
         return error;
     if (!is_variable_name(words.cookie) || !is_cookie_text(words.domain) || !is_cookie_text(words.path)) {
         conf_error(reader->errors, node->mark, HINT,
-                   "the name of a cookie consists of letters, digits and underscores, and its attributes are plain "
-                   "text");
+                   "the name of a cookie must consist of letters, digits and underscores, and its attributes must be "
+                   "plain text");
         return -EINVAL;
     }
     variable = arena_printf(reader->arena, "$cookie_" STR_FMT, STR_ARG(words.cookie));

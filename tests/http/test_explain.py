@@ -264,7 +264,7 @@ def test_target_without_a_host(made):
 
 @pytest.mark.parametrize('arguments, output', [
     ([], 'explain requires a URL'), (['ftp://a/'], 'is not a URL'), (['http://a:0/'], 'not a host with a port'), (['http:///'], 'not a host'),
-    (['http://one.test/ a'], 'no blanks'), (['http://one.test:1/'], 'no server listens on port 1'), (['a', 'b'], 'second one'),
+    (['http://one.test/ a'], 'must not contain blanks'), (['http://one.test:1/'], 'no server listens on port 1'), (['a', 'b'], 'second one'),
     (['--format', 'gcc', '/'], 'text or json'), (['http://one.test/', '-x'], 'invalid option')])
 def test_invalid_arguments(made, arguments, output):
     done = explain(*arguments, *([] if '-x' in arguments else ['-c', made[0]]))

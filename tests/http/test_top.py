@@ -248,8 +248,8 @@ def test_unreachable_server_is_an_error():
 
 
 @pytest.mark.parametrize('words, fault', [
-    (['https://127.0.0.1/', '--once', '--json'], 'begins with http://'),
-    (['http://127.0.0.1:x/', '--once', '--json'], 'the port is a number'),
+    (['https://127.0.0.1/', '--once', '--json'], 'must begin with http://'),
+    (['http://127.0.0.1:x/', '--once', '--json'], 'the port must be a number'),
     (['http://host.invalid/', '--once', '--json'], 'has no address'),
     (['--json'], 'requires "--once"'),
 ])

@@ -147,7 +147,7 @@ START_TEST(each_result_of_a_self_test_is_reported)
 
     self_test.handshake = true;
     ck_assert(!doctor_report_first(&diagnosis, &self_test));
-    ck_assert_ptr_nonnull(strstr(last(&diagnosis)->text, "did not arrive complete: it rained"));
+    ck_assert_ptr_nonnull(strstr(last(&diagnosis)->text, "did not arrive completely: it rained"));
     ck_assert(!doctor_report_suite(&diagnosis, suite, &self_test));
     ck_assert_int_eq(last(&diagnosis)->verdict, VERDICT_FAULT);
     ck_assert_ptr_nonnull(strstr(last(&diagnosis)->advice, "ssl_ktls: off"));

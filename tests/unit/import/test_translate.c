@@ -144,7 +144,7 @@ static const struct {
     {"location /a { location /a/b { autoindex on; } }",
      "location:\n  /a:\n    location:\n      /a/b:\n        autoindex: on\n", ""},
     {"location /a { }\nlocation /a { }", "location:\n  /a: {}\n  # not carried over: location /a { }\n",
-     "is duplicate"},
+     "is a duplicate"},
     {"location /a { alias x/; }", "location:\n  /a:\n    alias: /usr/share/nginx/x/\n", ""},
     {"location ^~ /a/ { alias /x; }", "location:\n  ^~ /a/:\n    alias: /x\n",
      "nginx joins \"/x\" and the path after \"/a/\" without a slash"},
@@ -218,8 +218,8 @@ static const struct {
      "location:\n  /:\n    try_files: /a =404\n    when:\n      $args:\n        add_header: X-A b\n",
      "nginx ignores try_files if this is true"},
     {"location /a/ { proxy_pass http://127.0.0.1:9; }",
-     "location:\n  /a/:\n    proxy_pass: http://127.0.0.1:9\n  # As nginx does where the location passes "
-     "requests on.\n  "
+     "location:\n  /a/:\n    proxy_pass: http://127.0.0.1:9\n  # nginx adds this redirect to a location that "
+     "passes requests on.\n  "
      "= /a:\n    return: 301 /a/$is_args$args\n",
      ""},
     {"location /a/ { proxy_pass http://127.0.0.1:9; }\nlocation = /a { return 204; }",
@@ -279,8 +279,8 @@ static const struct {
     {"proxy_set_header Content-Length \"\";\nproxy_set_header X-A b;", "proxy_set_header: X-A b\n",
      "not carried over, because it is not needed (1)"},
     {"location \"/a b/$c/\" { proxy_pass http://127.0.0.1:9; }",
-     "location:\n  /a b/$c/:\n    proxy_pass: http://127.0.0.1:9\n  # As nginx does where the location passes "
-     "requests on.\n  = /a b/$c:\n    return: 301 /a%20b/$$c/$is_args$args\n",
+     "location:\n  /a b/$c/:\n    proxy_pass: http://127.0.0.1:9\n  # nginx adds this redirect to a location that "
+     "passes requests on.\n  = /a b/$c:\n    return: 301 /a%20b/$$c/$is_args$args\n",
      ""},
     {"location / { return 200 \"a;b\"; }", "location:\n  /:\n    return: 200 a;b\n", ""},
     /* inheritance */
