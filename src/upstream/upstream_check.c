@@ -149,7 +149,7 @@ static void probe_opened(void *user)
         begin_http1(probe);
 }
 
-/* The status of a status line; 0: it is none. */
+/* Parses the status of a status line; 0: malformed. */
 static unsigned status_of(const char line[STATUS_LINE])
 {
     unsigned status = 0;

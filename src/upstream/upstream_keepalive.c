@@ -1,5 +1,5 @@
 /*
- * `keepalive`: takes an idle connection for a request, or a new one, and keeps it idle after the request.
+ * `keepalive`: reuses an idle connection for a request, or opens one, and keeps it idle after the request.
  */
 #include "upstream/upstream_group.h"
 

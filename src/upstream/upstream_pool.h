@@ -183,8 +183,8 @@ MUST_CHECK int upstream_connect_shared(struct upstream_peer *peer, const struct 
                                        const struct upstream_events *events, void *user, uint64_t timeout_ms,
                                        struct upstream_connection **out_connection);
 /*
- * The shared connection after `previous` (NULL: the first) that has these events, TLS settings and name, and no PROXY
- * protocol header. NULL: none.
+ * The shared connection after `previous` (NULL: the first) that has these events, local address, TLS settings and
+ * name, and no PROXY protocol header. NULL: none.
  */
 struct upstream_connection *upstream_shared_next(const struct upstream_peer *peer,
                                                  const struct upstream_transport *transport,

@@ -84,9 +84,9 @@ void upstream_zone_abandon(struct upstream_zone *zone, unsigned worker);
  * configuration has changed since the last claim replaces one that `sluice ctl` has set.
  */
 MUST_CHECK int upstream_zone_claim(struct upstream_zone *zone, unsigned worker, const struct upstream_claim *peer);
-/* Releases the claim of the worker, and its counts. An entry whose last holder releases it is forgotten. */
+/* Releases the claim of the worker, and its counts. An entry is freed with its last holder. */
 void upstream_zone_release(struct upstream_zone *zone, unsigned worker, int index);
-/* While the zone is locked, no entry gets its first holder or is forgotten. */
+/* While the zone is locked, no entry is allocated or freed. */
 void upstream_zone_lock(struct upstream_zone *zone);
 void upstream_zone_unlock(struct upstream_zone *zone);
 /* Returns the entry at an index from upstream_zone_claim. */
