@@ -120,7 +120,7 @@ static void print_upstreams(struct printer *printer, const struct top_rates *rat
     print_format(printer, rates->upstream_count ? "\n  ]" : "]");
 }
 
-/* `unit` is what the zones count: requests or connections. */
+/* `unit`: the events that the zones count, requests or connections. */
 static void print_zones(struct printer *printer, const char *name, const char *unit,
                         const struct top_zone_rates *zones)
 {
