@@ -35,7 +35,7 @@ void service_notify(const char *state)
     close(fd);
 }
 
-/* Parses a decimal number without sign; false: it is none, or 0. */
+/* Parses a decimal number without sign; false: it is not one, or it is 0. */
 static bool parse_positive(const char *text, uint64_t *out)
 {
     char *end;

@@ -35,7 +35,7 @@ struct shared_worker {
 struct shared {
     /*
      * Written by the master before it forks a worker; each process has its own copy (MAP_PRIVATE), so the master never
-     * reads what a worker wrote there.
+     * reads a value there that a worker wrote.
      */
     union {
         struct {

@@ -109,7 +109,7 @@ static pid_t fork_successor(struct master *master, const struct sockets *sockets
     return pid;
 }
 
-/* Opens what the successor needs, and starts it. Returns 0 or -errno. */
+/* Opens the descriptors of the successor, and starts it. Returns 0 or -errno. */
 static int start_successor(struct master *master, const struct sockets *sockets)
 {
     int ends[2], state_fd = make_state(master);
