@@ -15,8 +15,7 @@
 #include <stdlib.h>
 
 /*
- * Reads `control` of a configuration, without its other directives and in spite of errors in them. False after an error
- * message.
+ * Reads `control` of a configuration, even if other directives in it have errors. False after an error message.
  */
 static bool socket_of_file(const char *path, char into[PATH_MAX])
 {

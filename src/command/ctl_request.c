@@ -119,7 +119,7 @@ static const char *find_wrong_word(const struct ctl_verb *verb, char *const *wor
     return NULL;
 }
 
-/* True if the command has as many words as it takes; options may follow. */
+/* True if the number of words fits the command; options may follow. */
 static bool count_matches(const struct ctl_verb *verb, size_t count)
 {
     size_t needed = name_count(verb) + argument_count(verb);
