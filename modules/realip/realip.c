@@ -2,13 +2,10 @@
  * The client's address behind a trusted proxy (`set_real_ip_from`), from a request header field or from the PROXY
  * protocol header. Runs first, so that all other modules use the client's address.
  */
-#include "base/cidr.h"
-#include "base/limits.h"
+#include "forwarded.h"
 #include "server/module.h"
 #include "stream/stream_module.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
 #include <stddef.h>
 
 struct realip_conf {
@@ -52,158 +49,20 @@ static const struct directive directives[] = {
     {0},
 };
 
-static bool is_trusted(const struct realip_conf *conf, const struct sockaddr *address)
+static struct forwarded_trust trust_of(const struct realip_conf *conf)
 {
-    const struct cidr *from = conf->from.items;
-
-    for (size_t i = 0; i < conf->from.count; i++) {
-        if (cidr_contains(&from[i], address))
-            return true;
-    }
-    return false;
-}
-
-/* "192.0.2.1", "192.0.2.1:80", "2001:db8::1", "[2001:db8::1]", "[2001:db8::1]:80". */
-static bool split_address_port(struct str text, struct str *out_address, struct str *out_port)
-{
-    ssize_t colon = str_rfind(text, ':');
-    ssize_t close = str_find(text, ']');
-
-    *out_address = text;
-    *out_port = (struct str){NULL, 0};
-    if (str_starts(text, STR("["))) {
-        struct str rest = str_skip(text, (size_t)(close + 1));
-
-        if (close < 0 || (rest.length && rest.data[0] != ':'))
-            return false;
-        *out_address = str_slice(text, 1, (size_t)close);
-        if (rest.length)
-            *out_port = str_skip(rest, 1);
-        return str_find(*out_address, ':') >= 0;
-    }
-    if (colon >= 0 && str_find(text, ':') == colon) {
-        *out_address = str_slice(text, 0, (size_t)colon);
-        *out_port = str_skip(text, (size_t)colon + 1);
-    }
-    return true;
-}
-
-static bool parse_address(struct str text, union proxy_address *out_address)
-{
-    char terminated[INET6_ADDRSTRLEN];
-    union proxy_address made = {0};
-    struct str address, port;
-    uint64_t number = 0;
-
-    if (!split_address_port(text, &address, &port) || str_empty(address) || address.length >= sizeof(terminated) ||
-        (port.data && (str_to_u64(port, &number) < 0 || number > 65535)))
-        return false;
-    memcpy(terminated, address.data, address.length);
-    terminated[address.length] = '\0';
-    if (strlen(terminated) != address.length)
-        return false;
-    if (inet_pton(AF_INET, terminated, &made.ip4.sin_addr) == 1) {
-        made.ip4.sin_family = AF_INET;
-        made.ip4.sin_port = htons((uint16_t)number);
-    } else if (inet_pton(AF_INET6, terminated, &made.ip6.sin6_addr) == 1) {
-        made.ip6.sin6_family = AF_INET6;
-        made.ip6.sin6_port = htons((uint16_t)number);
-    } else {
-        return false;
-    }
-    *out_address = made;
-    return true;
-}
-
-/* The value of `for` in an element of Forwarded (RFC 7239 4); empty if absent. */
-static struct str forwarded_for(struct str element)
-{
-    while (element.data) {
-        struct str value = str_trim(str_cut(&element, ';'));
-        struct str name = str_cut(&value, '=');
-
-        if (!value.data || !str_equal_nocase(name, STR("for")))
-            continue;
-        if (value.length >= 2 && value.data[0] == '"' && value.data[value.length - 1] == '"')
-            value = str_slice(value, 1, value.length - 1);
-        return value;
-    }
-    return STR("");
-}
-
-/*
- * Cuts the last member of a list at its comma; data NULL at the end. Not from the first one on: a quotation mark that
- * the client sent must not hide the members that proxies appended.
- */
-static struct str cut_last(struct str *rest, bool has_quotes)
-{
-    struct str whole = *rest;
-    bool quoted = false;
-
-    for (size_t i = whole.length; i > 0; i--) {
-        char byte = whole.data[i - 1];
-
-        if (byte == '"')
-            quoted = has_quotes && !quoted;
-        if (byte != ',' || quoted)
-            continue;
-        *rest = str_slice(whole, 0, i - 1);
-        return str_trim(str_skip(whole, i));
-    }
-    *rest = (struct str){NULL, 0};
-    return str_trim(whole);
-}
-
-/* Finds the last field with this name before the index `*at`. */
-static bool previous_field(const struct headers *headers, struct str name, unsigned *at)
-{
-    while (*at > 0) {
-        if (str_equal_nocase(headers->items[--*at].name, name))
-            return true;
-    }
-    return false;
-}
-
-/*
- * Searches from the last address to the first: each proxy appends the address of its peer, so the first untrusted
- * one is the client. An invalid address ends the search. False: no address was found.
- */
-static bool find_client(const struct realip_conf *conf, const struct headers *headers,
-                        union proxy_address *out_client)
-{
-    bool is_forwarded = str_equal_nocase(conf->header, STR("Forwarded"));
-    struct str rest = {NULL, 0};
-    unsigned at = headers->count;
-    bool found = false;
-
-    for (size_t examined = 0; examined < LIMIT_FORWARDED; examined++) {
-        struct str member;
-
-        if (!rest.data) {
-            if (!previous_field(headers, conf->header, &at))
-                break;
-            rest = headers->items[at].value;
-        }
-        member = cut_last(&rest, is_forwarded);
-        if (str_empty(member))
-            continue;
-        if (!parse_address(is_forwarded ? forwarded_for(member) : member, out_client))
-            break;
-        found = true;
-        if (!conf->recursive || !is_trusted(conf, &out_client->any))
-            break;
-    }
-    return found;
+    return (struct forwarded_trust){conf->from.items, conf->from.count, conf->recursive};
 }
 
 static enum outcome realip_handler(struct exchange *x, const void *conf, void *state)
 {
     const struct realip_conf *own = conf;
+    const struct forwarded_trust trust = trust_of(own);
     const struct sockaddr *peer = exchange_peer(x);
     const struct proxy_header *proxy_header = exchange_proxy_header(x);
     union proxy_address client = {0};
 
-    if (exchange_is_internally_redirected(x) || !is_trusted(own, peer))
+    if (exchange_is_internally_redirected(x) || !forwarded_is_trusted(&trust, peer))
         return OUTCOME_DECLINED;
     if (str_equal(
             own->header,
@@ -212,7 +71,7 @@ static enum outcome realip_handler(struct exchange *x, const void *conf, void *s
             exchange_set_client(x, &proxy_header->source, false);
         return OUTCOME_DECLINED;
     }
-    if (!find_client(own, &x->request.headers, &client))
+    if (!forwarded_find_client(&trust, &x->request.headers, own->header, &client))
         client = *(const union proxy_address *)(const void *)peer;
     exchange_set_client(x, &client, true);
     return OUTCOME_DECLINED;
@@ -220,10 +79,11 @@ static enum outcome realip_handler(struct exchange *x, const void *conf, void *s
 
 static int realip_connected(struct stream *stream, const void *conf, void *state)
 {
-    const struct realip_conf *own = conf;
+    const struct forwarded_trust trust = trust_of(conf);
     const struct proxy_header *proxy_header = stream_proxy_header(stream);
 
-    if (proxy_header && proxy_header->source.any.sa_family != AF_UNSPEC && is_trusted(own, stream_peer(stream)))
+    if (proxy_header && proxy_header->source.any.sa_family != AF_UNSPEC &&
+        forwarded_is_trusted(&trust, stream_peer(stream)))
         stream_set_client(stream, &proxy_header->source);
     return 0;
 }

@@ -24,7 +24,7 @@ static unsigned parse_weight(struct str text)
 static unsigned weight_of(struct str parameters)
 {
     while (parameters.data) {
-        struct str value = str_trim(str_cut(&parameters, ';'));
+        struct str value = str_trim(header_cut(&parameters, ';'));
         struct str name = str_trim(str_cut(&value, '='));
 
         if (value.data && str_equal_nocase(name, STR("q")))

@@ -221,32 +221,33 @@ void header_list_start(struct header_list *list, const struct headers *headers, 
         list->rest = list->current->value;
 }
 
-/* Length of the member at the front of `rest`: up to a comma outside quotes. */
-static size_t member_length(struct str rest)
+struct str header_cut(struct str *rest, char separator)
 {
+    struct str whole = *rest;
     bool quoted = false;
 
-    for (size_t i = 0; i < rest.length; i++) {
-        char c = rest.data[i];
+    for (size_t i = 0; i < whole.length; i++) {
+        char c = whole.data[i];
 
-        if (quoted && c == '\\')
+        if (quoted && c == '\\') {
             i++;
-        else if (c == '"')
+        } else if (c == '"') {
             quoted = !quoted;
-        else if (c == ',' && !quoted)
-            return i;
+        } else if (c == separator && !quoted) {
+            *rest = str_skip(whole, i + 1);
+            return str_slice(whole, 0, i);
+        }
     }
-    return rest.length;
+    *rest = (struct str){NULL, 0};
+    return whole;
 }
 
 bool header_list_next(struct header_list *list, struct str *out_member)
 {
     while (list->current) {
-        while (list->rest.length) {
-            size_t length = member_length(list->rest);
-            struct str member = str_trim(str_slice(list->rest, 0, length));
+        while (list->rest.data) {
+            struct str member = str_trim(header_cut(&list->rest, ','));
 
-            list->rest = str_skip(list->rest, length + 1);
             if (member.length) {
                 *out_member = member;
                 return true;

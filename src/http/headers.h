@@ -60,6 +60,12 @@ bool header_same_variable(struct str a, struct str b);
 bool header_imitates(struct str name);
 
 /*
+ * Removes the bytes up to the separator, or all, from the front of a field value, and returns them, as str_cut does; a
+ * separator in a quoted string (RFC 9110 5.6.4) is a part of it.
+ */
+struct str header_cut(struct str *rest, char separator);
+
+/*
  * Iterates over the comma-separated list (RFC 9110 5.6.1) of all fields with one name. Quoted strings stay whole;
  * empty members are skipped.
  */

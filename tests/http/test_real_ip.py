@@ -62,6 +62,9 @@ def real_ip_server(launch, loop, transport, dead):
     ('/forwarded/', [('Forwarded', 'for=198.51.100.9, for=unknown')], '127.0.0.1'),
     ('/forwarded/', [('Forwarded', 'by=198.51.100.9')], '127.0.0.1'),
     ('/forwarded/', [('Forwarded', 'for=6.6.6.6;by="a, b", for=198.51.100.9;host="a,b", , for="10.0.0.1",')], '198.51.100.9'),
+    # A Host that a proxy passes on in a quoted string is no list.
+    ('/forwarded/', [('Forwarded', 'host="a;for=6.6.6.6;b";for=198.51.100.9')], '198.51.100.9'),
+    ('/forwarded/', [('Forwarded', 'for=198.51.100.9;host="a\\",for=6.6.6.6;b=\\""')], '198.51.100.9'),
     # A quotation mark of the client does not hide what the proxies appended.
     ('/last/', [('X-Forwarded-For', '", 198.51.100.9')], '198.51.100.9'),
     ('/all/', [('X-Forwarded-For', '", 198.51.100.9, 10.0.0.1')], '198.51.100.9'),

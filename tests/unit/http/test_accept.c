@@ -26,6 +26,7 @@ static const struct {
     {"application/*", 0, 1000, 0},
     {", ,text/plain,", 0, 0, 1000},
     {"text/html;q=0.5;q=0.9", 500, 0, 0},
+    {"text/html;a=\";q=0.1\";q=0.9", 900, 0, 0},
 };
 
 START_TEST(most_specific_media_range_gives_the_weight)
