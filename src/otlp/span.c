@@ -102,7 +102,7 @@ bool span_is_valid(const struct span *span)
     struct span_item item;
     size_t at = 0, after_name;
 
-    if (!span_next(span, &at, &item) || item.kind != SPAN_NAME)
+    if (!span_next(span, &at, &item) || item.kind != SPAN_NAME || !str_empty(item.key))
         return false;
     after_name = at;
     for (size_t start = at; span_next(span, &at, &item); start = at) {

@@ -133,6 +133,10 @@ START_TEST(overwritten_spans_are_rejected)
     span->length = 0;
     ck_assert(!span_is_valid(span));
     span = valid_span();
+    span->items[1] = 1; /* a name with a key */
+    span->items[2]--;
+    ck_assert(!span_is_valid(span));
+    span = valid_span();
     span->items[0] = SPAN_TEXT; /* no name */
     ck_assert(!span_is_valid(span));
     span = valid_span();
