@@ -9,7 +9,7 @@
 
 /* Queues op with its result; `done` runs later in this loop iteration or in the next. */
 void loop_finish(struct loop *loop, struct op *op, int result);
-/* Queues op for the backend's deliver: a large receive in the tail. */
+/* Queues op until the backend's `deliver` makes its call. A large receive is queued in the tail. */
 void loop_ready(struct loop *loop, struct op *op);
 /*
  * Queues op at the end of loop->tail. An iteration with bytes left (loop->iteration_bytes_left) submits it to the
@@ -20,13 +20,13 @@ void loop_defer(struct loop *loop, struct op *op);
 void loop_retry(struct loop *loop, struct op *op);
 /* Subtracts `count` moved bytes from the budget of this iteration; the budget is 0 once its time has passed. */
 void loop_charge(struct loop *loop, uint64_t count);
-/* loop_finish of a large send: queues `done` in the tail, and charges the bytes when `done` runs. */
+/* loop_finish of a large send or splice: queues op in the tail, and charges its bytes after `done`. */
 void loop_finish_large(struct loop *loop, struct op *op, int result);
 /* Runs `done` now, which may free the op. Called by the loop's iteration and by deliver. */
 void loop_run_done(struct loop *loop, struct op *op, int result);
 /*
- * Runs `done` of a receive of `count` bytes, or -errno; `bytes` are valid until it returns. A large receive is charged
- * for them as for bytes of a file in the page cache, and for the time of `done`.
+ * Runs `done` of a receive; `count` is its result. `bytes` are valid until `done` returns. A large receive is charged
+ * like a file in the page cache, and for the time of `done`.
  */
 void loop_run_received(struct loop *loop, struct op *op, const char *bytes, ssize_t count);
 /* loop_cancel of an op in a state other than OP_STATE_HELPED. */
@@ -48,7 +48,10 @@ bool op_attempt(struct loop *loop, struct op *op, struct readiness *out_wait);
 /* recv(2) into `into`. Returns the number of bytes, 0 at the end of the stream, -EAGAIN, or another -errno. */
 ssize_t op_receive(const struct op *op, char *into, size_t size);
 
-/* True for an op that shares the budget of large ops. After a wait for readiness it is deferred. */
+/*
+ * True for a sendfile, a splice, or a large send. After a wait for readiness it is deferred (loop_defer). Large
+ * receives are queued by loop_ready instead.
+ */
 bool op_is_large(const struct op *op);
 
 /* OP_READ: finishes at once if the kernel's caches allow it, otherwise uses a helper thread. */

@@ -1,6 +1,6 @@
 /*
- * Opens a directory by the same walk as files, and examines each entry. A link is resolved by another walk from the
- * root, since its target may be outside this directory.
+ * Opens a directory by the same rules as files, and examines each entry. A link is resolved by a walk from the root,
+ * since its target may be outside this directory.
  */
 #include "io/directory.h"
 

@@ -22,7 +22,8 @@ struct directory {
 
 /*
  * Reads `path` ("" or "a/b/") beneath `root`, opened as files are. Omits names that begin with a dot, links that
- * `symlinks` rejects, other file types, and everything past `max` items. 0 or -errno; the caller finishes it.
+ * `symlinks` rejects, other file types, and everything past `max` items. Returns 0 or -errno. After success the caller
+ * calls directory_finish.
  */
 MUST_CHECK int directory_read(const struct root_directories *roots, const char *root, const char *path,
                               enum symlinks symlinks,

@@ -1,9 +1,10 @@
 /*
  * Open files beneath a root: descriptors, stat, and the contents of small files, per worker. The errors of missing and
- * rejected files are cached, too. An entry is revalidated after `valid_ms`. Paths are opened by openat2(2) with
- * RESOLVE_NO_MAGICLINKS and, except for SYMLINKS_ANYWHERE, RESOLVE_BENEATH; for SYMLINKS_OWNER and without openat2 by
- * a walk of the components with O_NOFOLLOW; never by a plain open. A path that contains ".." is always opened beneath
- * the root.
+ * rejected files are cached, too. An entry is revalidated after `valid_ms`.
+ *
+ * A path is opened by openat2(2) with RESOLVE_NO_MAGICLINKS and, except for SYMLINKS_ANYWHERE, with RESOLVE_BENEATH.
+ * For SYMLINKS_OWNER, and where openat2 is missing, its components are opened one by one with O_NOFOLLOW. A path that
+ * contains ".." is always opened beneath the root.
  */
 #ifndef IO_FILE_CACHE_H
 #define IO_FILE_CACHE_H
@@ -32,18 +33,19 @@ struct file_cache_limits {
     bool skip_errors;               /* open_file_cache_errors: off */
 };
 
-struct file_entry {                 /* immutable while referenced: a changed file gets a new entry */
+/* A changed file gets a new entry: error, fd, stat and content of an entry do not change. */
+struct file_entry {
     struct list link;               /* least recently used last */
     struct str key;                 /* root, NUL, path, NUL, policy */
     unsigned references;            /* without the cache's own reference */
     /* 0, or -ENOENT, -EACCES, -ELOOP (link rejected), -EXDEV (outside the root), -ENOTDIR, ... */
     int error;
-    int fd;                         /* -1 for directories and errors; O_RDONLY; never polled, closed by the entry */
+    int fd;                         /* O_RDONLY, -1 for directories and errors; not polled; closed with the entry */
     struct stat stat;
     struct str content;             /* the contents of a small file, else data NULL */
     uint64_t checked_ms;
     uint64_t used_ms;
-    unsigned uses;                  /* while in the table */
+    unsigned uses;                  /* counted while in the table */
     bool linked;                    /* in the table; false once replaced or evicted while referenced */
     bool counted;                   /* the entry only counts the uses of a file that is not cached yet */
     unsigned char digest[16];       /* digest of the contents, filled by the user of the entry */
@@ -69,22 +71,23 @@ void file_cache_set_roots(struct file_cache *cache, const struct root_directorie
 const struct root_directories *file_cache_roots(const struct file_cache *cache);
 /* Sets the counters for lookups. Not owned; must outlive the cache. */
 void file_cache_set_counters(struct file_cache *cache, struct file_cache_counters *counters);
-/* No lookup may be in flight. Entries still referenced are freed by their last unref. */
+/* No lookup may be in flight. Entries still referenced are freed by their last unref. Accepts NULL. */
 void file_cache_destroy(struct file_cache *cache);
 
 /* One lookup, embedded in its owner, which sets `found`. */
 struct file_lookup {
-    /* Entry referenced for the caller; NULL: cancelled or out of memory. */
+    /* `entry` is referenced for the caller; NULL: cancelled or out of memory. */
     void (*found)(struct file_lookup *lookup, struct file_entry *entry);
-    struct list waiting;            /* lookups of the same path share one open */
+    struct list waiting;            /* the lookups that share one open of the same path */
     bool cancelled;
 };
 
 /*
- * Looks up `path` (relative, without leading slash; "" is the root) beneath `root`. Returns the entry, referenced,
- * if the cache has a valid one or the kernel opens it without waiting; otherwise NULL with *out_pending true, and
- * `lookup->found` is called once, later, never inside this call. NULL with *out_pending false: out of memory. Only
- * regular files and directories are returned: others give -EACCES. With the cache off, every call opens the file.
+ * Looks up `path` (relative, without leading slash; "" is the root) beneath `root`. Returns the entry, referenced, if
+ * the cache has a valid one or the kernel opens it without waiting; otherwise NULL with *out_pending true, and
+ * `lookup->found` is called once, later, never inside this call. NULL with *out_pending false: out of memory. File
+ * types other than regular files and directories get an entry with -EACCES. With the cache off, every call opens the
+ * file.
  */
 struct file_entry *file_cache_get(struct file_cache *cache, struct file_lookup *lookup, struct str root,
                                   struct str path, enum symlinks symlinks, bool *out_pending);
@@ -93,7 +96,7 @@ void file_lookup_cancel(struct file_lookup *lookup);
 
 /* Adds a reference, and returns the entry. */
 struct file_entry *file_entry_ref(struct file_entry *entry);
-/* Accepts NULL. The last reference to an unlinked entry closes its descriptor. */
+/* Removes a reference. Without references, an entry that is not in the cache is freed. Accepts NULL. */
 void file_entry_unref(struct file_entry *entry);
 
 #endif

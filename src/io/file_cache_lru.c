@@ -88,7 +88,7 @@ static void make_room(struct file_cache_lru *cached, struct file_entry *entry)
         entry_unlink(cached, last);
 }
 
-/* True for errors caused by the file and not by this process. */
+/* True for success and for errors that the file causes; false for errors of this process (descriptors, memory). */
 static bool is_cacheable(int error)
 {
     switch (error) {

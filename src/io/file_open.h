@@ -16,35 +16,35 @@ struct opened_file {
 };
 
 /*
- * Opens `path` beneath the directory descriptor `root`. With `wait` false, -EAGAIN instead of waiting for a disk.
- * With `walk` true, openat2(2) is not used. 0 with *out_file filled, its `error` included; -EAGAIN; or -ENOSYS:
+ * Opens `path` beneath the directory descriptor `root`. With `walk` true, openat2(2) is not used. Returns 0 and fills
+ * in *out_file, also if the open failed (`error`); -EAGAIN if `wait` is false and the disk must be read; or -ENOSYS if
  * openat2 is missing and `walk` must be set.
  */
 MUST_CHECK int file_open(int root, const char *path, enum symlinks symlinks, bool wait, bool walk,
                          struct opened_file *out_file);
 
 /*
- * Opens the directory `root` with O_PATH; where access is denied, returns a duplicate from `roots` (may be NULL).
- * fd or -errno; -EAGAIN only without `wait`.
+ * Opens the directory `root` with O_PATH. If access is denied, duplicates its descriptor in `roots` (may be NULL).
+ * Returns a descriptor or -errno; -EAGAIN only without `wait`.
  */
 MUST_CHECK int root_open(const char *root, const struct root_directories *roots, bool wait);
 
 /*
  * Opens a path component by component. Follows links as `symlinks` allows; with `beneath` never outside the root.
- * *out_stat describes the result: an O_RDONLY descriptor of a regular file, 0 for a directory with *out_directory
- * true, or -errno.
+ * Returns an O_RDONLY descriptor of a regular file, 0 for a directory (*out_directory is true), or -errno. *out_stat
+ * describes the file.
  */
 MUST_CHECK int file_walk(int root, const char *path, enum symlinks symlinks, bool beneath, struct stat *out_stat,
                          bool *out_directory);
 
 /*
- * Opens the directory `path` beneath `root` for reading by the same rules, on a helper thread. Returns fd or -errno.
- * directory_walk resolves the path component by component.
+ * Opens the directory `path` beneath `root` for reading by the same rules. Waits for the disk. Returns a descriptor or
+ * -errno. directory_walk resolves the path component by component.
  */
 MUST_CHECK int directory_open(int root, const char *path, enum symlinks symlinks);
 MUST_CHECK int directory_walk(int root, const char *path, enum symlinks symlinks, bool beneath);
 
-/* Closes the descriptor, if any. */
+/* Closes the descriptor, if any, and frees the contents. */
 void opened_file_close(struct opened_file *file);
 
 /* True if the last change is so long before `wall_ms` that another change would alter the timestamps. */

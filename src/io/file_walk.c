@@ -28,7 +28,7 @@ struct walk {
     enum symlinks symlinks;
     bool beneath;
     int root;                       /* not owned */
-    int directories[DEPTH_MAX];     /* the first is the root, or the target of a link that left it */
+    int directories[DEPTH_MAX];     /* the first is the root, or the directory outside it where the walk restarted */
     int depth;
     char path[2 * PATH_MAX];        /* the unresolved rest, from `at` on */
     size_t at;
@@ -153,7 +153,7 @@ static int step_down(struct walk *walk, int directory)
     return 0;
 }
 
-/* Opens for reading the file that was examined by O_PATH. Fails if the name now refers to another file. */
+/* Opens the file that was examined by an O_PATH descriptor. -ENOENT if the name now refers to another file. */
 static int open_seen(int directory, const char *name, const struct stat *seen)
 {
     struct stat now;

@@ -8,9 +8,10 @@
 #include "io/loop.h"
 
 /*
- * OP_SENDFILE: probes the first and the last page of the next window by preadv2(RWF_NOWAIT) of one byte each. True: the
- * window is cached, and op->file.cached_until is past its end. False: a disk read is needed (file_read_window). For a
- * file that a helper thread has read before, every page is probed, and after LIMIT_FETCHES reads the result is true.
+ * OP_SENDFILE: probes the first and the last page of the next window by preadv2(RWF_NOWAIT) of one byte each, and all
+ * pages by cachestat(2) where it exists. True: the window is cached, and op->file.cached_until is the offset of its
+ * end. False: a disk read is needed (file_read_window). For a file that a helper thread has read before, every page is
+ * probed, and after LIMIT_FETCHES reads the result is true.
  */
 bool file_probe(struct op *op);
 

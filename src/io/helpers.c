@@ -46,7 +46,7 @@ int helpers_offload(struct op *op)
     return op->offload.work(op->offload.argument);
 }
 
-/* Only the first returned op since the loop's last read writes the eventfd. */
+/* Writes the eventfd only if the list was empty: the loop then collects all ops of the list. */
 static void return_op(struct helpers *helpers, struct op *op)
 {
     const uint64_t one = 1;

@@ -8,21 +8,27 @@
 #include "io/loop.h"
 
 /*
- * Runs `work(op)` on a helper thread; its result finishes op, except for OP_SENDFILE, which continues in the next
- * loop iteration. OP_OFFLOAD finishes with -EBUSY if LIMIT_HELPER_QUEUE ops are queued. If no thread can be started,
- * the work runs at once.
+ * Runs `work(op)` on a helper thread. Its result finishes op, except for OP_SENDFILE, which is deferred (loop_defer).
+ * OP_OFFLOAD finishes with -EBUSY if LIMIT_HELPER_QUEUE ops are queued. If no thread can be started, the work runs
+ * inside this call.
  */
 void helpers_submit(struct loop *loop, struct op *op, int (*work)(struct op *op));
 
-/* OP_STATE_HELPED only: dequeues queued work, or waits for running work; op then finishes with -ECANCELED. */
+/*
+ * For an op in OP_STATE_HELPED: removes queued work; does not interrupt running work. Op finishes with -ECANCELED, at
+ * the latest when its work ends.
+ */
 void helpers_cancel(struct loop *loop, struct op *op);
 
 /* The work of an OP_OFFLOAD. */
 int helpers_offload(struct op *op);
 
-/* Stops the threads, which must have no op. The loop then runs until helpers_stopped, and calls helpers_destroy. */
+/*
+ * Stops the threads, which must have no op, and waits for their end. The loop then runs until helpers_stopped, and
+ * calls helpers_destroy. Accepts a loop without threads.
+ */
 void helpers_stop(struct loop *loop);
-/* True if nothing is in flight for the threads, or none was ever started. */
+/* True if the op that polls the threads' eventfd is finished, or if there are no threads. */
 bool helpers_stopped(const struct loop *loop);
 /* Accepts a loop without threads. */
 void helpers_destroy(struct loop *loop);

@@ -31,9 +31,10 @@ unsigned listen_address_port(const struct listen_address *address);
 MUST_CHECK int listener_open(const struct listen_address *address, int backlog);
 
 /*
- * Accepts from one listening socket, one connection per call of `accepted`, which owns the fd. On EMFILE, ENFILE,
- * ENOBUFS and ENOMEM it pauses for 100 ms. On the first two it calls `exhausted`; if that frees nothing, it closes
- * its spare descriptor, accepts one connection and closes it at once. Logged once per second; does not spin.
+ * Accepts from one listening socket. Each connection is passed to `accepted`, which then owns its descriptor. After an
+ * error (EMFILE, ENFILE, ENOBUFS, ENOMEM) it pauses for 100 ms; errors are logged once per second. On EMFILE and ENFILE
+ * it calls `exhausted`; if that frees nothing, it closes its spare descriptor, accepts one connection, closes it at
+ * once and opens the spare descriptor again.
  */
 struct listener {
     struct loop *loop;
@@ -45,9 +46,9 @@ struct listener {
     struct op pause;
     struct sockaddr_storage peer;
     void (*accepted)(void *owner, struct listener *listener, int fd, const struct sockaddr_storage *peer);
-    /* After listener_stop, when no op is in flight. */
+    /* Called once after listener_stop or listener_drain, when no op is in flight. */
     void (*stopped)(void *owner, struct listener *listener);
-    bool (*exhausted)(void *owner);     /* out of descriptors: returns true if some will be free soon; may be NULL */
+    bool (*exhausted)(void *owner);     /* returns true if descriptors will be free soon; may be NULL */
     void *owner;
     bool paused;                        /* by listener_pause */
     bool draining;                      /* by listener_drain */
@@ -59,7 +60,8 @@ struct listener {
 /* Starts accepting; the caller has set the fields loop, log, accept_failures, fd, accepted, stopped and owner. */
 void listener_start(struct listener *listener);
 /*
- * Stops accepting until listener_resume (worker_connections reached). A connection accepted before may still arrive.
+ * Stops accepting until listener_resume (worker_connections reached). `accepted` may still be called once, for a
+ * connection that was accepted before.
  */
 void listener_pause(struct listener *listener);
 /* Accepts again after listener_pause. */
@@ -70,8 +72,8 @@ void listener_resume(struct listener *listener);
  */
 void listener_drain(struct listener *listener);
 /*
- * Cancels, and calls `stopped` once nothing is in flight, never inside this call. One more connection may be
- * accepted before that.
+ * Stops accepting, and calls `stopped` when no op is in flight, never inside this call. `accepted` may be called once
+ * more before that.
  */
 void listener_stop(struct listener *listener);
 

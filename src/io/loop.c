@@ -18,11 +18,11 @@
 static_assert(sizeof(struct op) <= 96, "struct op exceeds 96 bytes");
 
 /*
- * An op that a `done` callback submits is often finished at once: this many rounds of finished ops run per iteration.
+ * Rounds of finished ops per iteration: an op that a `done` callback submits is often finished at once.
  */
 #define ROUNDS_PER_ITERATION 4
 
-/* Starts the budget: from now on, large ops may move the bytes of one iteration, for LIMIT_ITERATION_US at most. */
+/* Starts the budget of large ops: LIMIT_ITERATION_BYTES, for at most LIMIT_ITERATION_US. */
 static void budget_start(struct loop *loop)
 {
     loop->iteration_bytes_left = LIMIT_ITERATION_BYTES;
@@ -70,7 +70,7 @@ int loop_open(struct loop *loop, const char *use, struct log *log)
     return error;
 }
 
-/* Moves all ops of `from`; ops added to `from` afterwards are processed in the next round. */
+/* Moves all ops of `from` to `into`. Ops added to `from` later are processed in the next round. */
 static void move_all(struct list *from, struct list *into)
 {
     list_init(into);
@@ -117,7 +117,7 @@ static void resume_retries(struct loop *loop)
         submit_again(loop, container_of(link, struct op, link));
 }
 
-/* The bytes that a finished op is charged for. */
+/* The charge of a finished op, in bytes of large sends. */
 static uint64_t finished_bytes(const struct op *op)
 {
     uint64_t bytes = op->result > 0 ? (uint64_t)op->result : 0;

@@ -7,13 +7,14 @@
  * 1. An op is embedded in its owner, which outlives it.
  * 2. `done` runs exactly once per submit, never inside a submit or another `done`.
  * 3. Backends have identical results: callers never get EINTR, ENOBUFS or a short send.
- * 4. A cancelled op finishes with -ECANCELED, or with its result if the operation was complete already.
+ * 4. A cancelled op finishes with -ECANCELED, or with its result if the operation was complete before.
  * 5. The bytes of a receive are valid until `done` returns. An idle connection holds no buffer. Receive is single-shot:
- *    not submitting the next one is backpressure.
+ *    the owner exerts backpressure by not submitting the next one.
  * 6. To close: cancel, count the completions, free in the last one.
- * 7. Large sends, receives and files share one budget per loop iteration (LIMIT_ITERATION_BYTES of sends, or
- *    LIMIT_ITERATION_FILE_BYTES of receives or from the page cache, or LIMIT_ITERATION_FETCHED_BYTES read from disk)
- *    and its time (LIMIT_ITERATION_US); further ops wait in the tail in FIFO order. Small sends do not wait.
+ * 7. Large sends, receives and files share one budget per loop iteration. It is used up by LIMIT_ITERATION_BYTES of
+ *    sends, by LIMIT_ITERATION_FILE_BYTES of receives or of files in the page cache, by LIMIT_ITERATION_FETCHED_BYTES
+ *    of files read from disk, or after LIMIT_ITERATION_US. Further large ops wait in the tail in FIFO order. Small
+ *    sends do not wait.
  *
  * A ring must not be shared by fork: loop_open is called in the process that uses the loop.
  */
@@ -40,11 +41,11 @@ enum __attribute__((packed)) op_verb {
     OP_ACCEPT,                      /* a new non-blocking, close-on-exec socket; `address` filled in */
     OP_CONNECT,                     /* 0 when connected */
     OP_RECV,                        /* bytes in op->received */
-    /* Sends all parts before `done`: the sum, or -errno with the bytes sent before it in op->progress. */
+    /* Sends all parts: their sum (at most INT_MAX), or -errno; the bytes sent before it are in op->send.progress. */
     OP_SEND,
     /*
-     * The whole span: bytes in op->file.progress (result: at most INT_MAX), fewer only at an early end of the file; or
-     * -errno.
+     * Sends the whole span: the number of bytes (at most INT_MAX; exact in op->file.progress), fewer only at an early
+     * end of the file; or -errno.
      */
     OP_SENDFILE,
     /* As splice(2): bytes moved, 0 at the end of the source; waits for the descriptor that is not ready. */
@@ -52,7 +53,7 @@ enum __attribute__((packed)) op_verb {
     OP_POLL,                        /* the events */
     OP_TIMER,                       /* 0 on expiry */
     OP_READ,                        /* pread: bytes, short only at the end of the file */
-    /* The result of `work` on a helper thread; -EBUSY if LIMIT_HELPER_QUEUE ops are queued. */
+    /* Runs `work` on a helper thread: its result, or -EBUSY if LIMIT_HELPER_QUEUE ops are queued. */
     OP_OFFLOAD,
 };
 
@@ -61,7 +62,7 @@ enum __attribute__((packed)) op_state {
     OP_STATE_WAITING,    /* with the backend, or in the timer heap */
     OP_STATE_DEFERRED,   /* in the tail or in `retries`: submitted to the backend again in a later iteration */
     OP_STATE_HELPED,     /* with the helper threads */
-    OP_STATE_CANCELLING, /* in one of the three states above; the cancel is under way */
+    OP_STATE_CANCELLING, /* cancelled while waiting or helped, and not finished yet */
     OP_STATE_READY,      /* queued; the backend's deliver makes the call */
     OP_STATE_FINISHED,   /* queued with its result */
 };
@@ -69,19 +70,19 @@ enum __attribute__((packed)) op_state {
 struct op {
     op_done *done;
     enum op_verb verb;
-    enum op_state state;            /* the loop's */
+    enum op_state state;            /* used by the loop */
     int fd;
-    int result;                     /* the loop's, between finishing and `done` */
-    int wait_fd;                    /* used by the backend: the descriptor whose readiness is awaited */
-    struct list link;               /* the loop's: of the queue that the op is in */
+    int result;                     /* used by the loop, from the end of the operation until `done` */
+    int wait_fd;                    /* used by the backend: the descriptor that the op waits for, or a cancel state */
+    struct list link;               /* used by the loop: link in the queue that the op is in */
     union {
         struct {
             struct str received;    /* OP_RECV */
-            /* OP_RECV: waits for its part of the iteration, then receives LIMIT_RECEIVE_LARGE at most. */
+            /* OP_RECV: waits in the tail, then receives at most LIMIT_RECEIVE_LARGE bytes. */
             bool large;
         };
         struct {
-            /* Constant until `done`, with their bytes. */
+            /* Parts and their bytes must not change until `done`. */
             const struct iovec *parts;
             int count;
             int flags;              /* MSG_MORE or 0 */
@@ -93,7 +94,8 @@ struct op {
             int fd;
             /* OP_SENDFILE: a kTLS socket whose send buffer holds few segments: one record per call. */
             bool small_send_buffer;
-            uint8_t fetches;        /* OP_SENDFILE, used by the loop: helper reads since the last sent byte */
+            /* OP_SENDFILE, used by the loop: helper reads since the last sent byte; not 0 again after the first. */
+            uint8_t fetches;
             int64_t at;
             uint64_t length;
             uint64_t progress;      /* readable while the op waits: a timer can check progress */
@@ -132,11 +134,11 @@ struct loop_backend {
     int (*open)(struct loop *loop);                 /* 0 or -errno */
     void (*submit)(struct loop *loop, struct op *op);
     void (*cancel)(struct loop *loop, struct op *op);
-    /* Sets the clock, moves finished ops to loop->finished. */
+    /* Waits for events until `until_ms`, sets the clock, and queues finished ops. 0 or -errno. */
     int (*wait)(struct loop *loop, uint64_t until_ms);
     /* Starts submitted ops now instead of at the next wait; NULL: they always start at once. */
     void (*start)(struct loop *loop);
-    /* Makes the call of a READY op: it finishes, or waits again. */
+    /* Makes the system call of an op in OP_STATE_READY: the op finishes, or waits again. */
     void (*deliver)(struct loop *loop, struct op *op);
     void (*remove_fd)(struct loop *loop, int fd);   /* called before the descriptor is closed */
     void (*close)(struct loop *loop);
@@ -191,8 +193,8 @@ void loop_submit(struct loop *loop, struct op *op);
 void loop_cancel(struct loop *loop, struct op *op);
 
 /*
- * Closes a descriptor with nothing in flight and drops the backend's state of it. Every descriptor that was ever
- * waited for (sockets, pipes, eventfds) must be closed here and not by close(2); files may use either.
+ * Closes a descriptor that no op uses, and drops the backend's state of it. Every descriptor that an op has waited for
+ * (sockets, pipes, eventfds) must be closed by this function and not by close(2); regular files by either.
  */
 void loop_close_fd(struct loop *loop, int fd);
 
@@ -208,7 +210,7 @@ static inline bool op_finished(const struct op *op)
     return op->state == OP_STATE_FINISHED;
 }
 
-/* Fills in an op and submits it. The owner sets `op->done` before. */
+/* Each of these functions fills in an op and submits it. The owner sets `op->done` before. */
 void loop_accept(struct loop *loop, struct op *op, int listener, struct sockaddr_storage *address);
 void loop_connect(struct loop *loop, struct op *op, int fd, struct sockaddr_storage *address, socklen_t length);
 void loop_recv(struct loop *loop, struct op *op, int fd);
@@ -223,8 +225,8 @@ void loop_splice(struct loop *loop, struct op *op, int from, int to, size_t leng
 void loop_poll(struct loop *loop, struct op *op, int fd, unsigned events);
 void loop_timer(struct loop *loop, struct op *op, uint64_t deadline_ms);
 /*
- * Moves the deadline of a waiting timer (to a later time at almost no cost), or submits an idle timer. No effect on a
- * cancelled one.
+ * Moves the deadline of a timer that is waiting, or due while `done` has not run; a move to a later time does not
+ * change the heap. Submits an idle timer. No effect on a cancelled one.
  */
 void loop_timer_move(struct loop *loop, struct op *op, uint64_t deadline_ms);
 /* Reads cached bytes at once without a thread (preadv2 RWF_NOWAIT), others on a helper thread. */
@@ -233,7 +235,7 @@ void loop_offload(struct loop *loop, struct op *op, int (*work)(void *argument),
 
 /*
  * Reads the file from `at` on into the parts, as far as the page cache has it. Returns the number of bytes, or -EAGAIN
- * if the cache has none. File systems without RWF_NOWAIT (tmpfs and others) are read without this check.
+ * if the cache has none, or another -errno. File systems without RWF_NOWAIT (tmpfs and others) are read in any case.
  */
 MUST_CHECK ssize_t loop_read_cached(int file, int64_t at, const struct iovec *parts, int count);
 

@@ -211,9 +211,9 @@ static bool span_is_cached(struct loop *loop, struct op *op)
 
 /*
  * On a kTLS socket, sendfile passes each record to TCP with MSG_MORE while more follows. If the send buffer is
- * smaller than a segment (loopback, tiny SO_SNDBUF) and full, such a record is never sent and POLLOUT never fires.
- * Two remedies, for sockets with small_send_buffer only: one record per call, whose last page is sent without MSG_MORE;
- * and a flush of a withheld record by clearing TCP_CORK.
+ * smaller than a segment (loopback, small SO_SNDBUF) and full, such a record is never sent, and POLLOUT is never
+ * reported. For sockets with small_send_buffer, the loop therefore sends one record per call, whose last page has no
+ * MSG_MORE, and flushes a withheld record by clearing TCP_CORK.
  */
 static void flush_withheld_record(int fd)
 {

@@ -1,5 +1,5 @@
 /*
- * Changes the new directory by its descriptor, never by its path.
+ * Changes mode and owner of the new directory by its descriptor, never by its path.
  */
 #include "io/owned_directory.h"
 

@@ -10,10 +10,10 @@
 
 /*
  * Creates `path`, relative to the directory `at` (AT_FDCWD: the current one), with this mode, regardless of the umask;
- * `user` and `group` become its owner, unless they are -1. An existing directory keeps both. Returns 0 or -errno.
+ * `user` and `group` become its owner, unless `user` is -1. An existing `path` is left unchanged. Returns 0 or -errno.
  *
- * The owner of the parent may replace the new directory at any time, for example by a link: mode and owner of something
- * else are never changed. The result is then -ENOTDIR, -ENOENT or -EPERM.
+ * The owner of the parent may replace the new directory at any time, for example by a link. The replacement keeps its
+ * mode and owner, and the result is -ENOTDIR, -ENOENT or -EPERM.
  */
 MUST_CHECK int owned_directory_create(int at, const char *path, mode_t mode, uid_t user, gid_t group);
 

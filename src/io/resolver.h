@@ -10,7 +10,7 @@
 struct resolver;
 struct resolver_query;
 
-/* Zeroed: the system's name servers, both address families. The text outlives the resolver. */
+/* Zeroed: the system's name servers, both address families. `servers` must outlive the resolver. */
 struct resolver_settings {
     struct str servers;             /* "127.0.0.1:53,[::1]:53"; empty: from resolv.conf */
     uint64_t valid_ms;              /* overrides the TTL of all answers; 0: the TTL of the records */
@@ -25,9 +25,10 @@ struct resolver_address {
 };
 
 struct resolver_answer {
-    const struct resolver_address *addresses;   /* empty on an error */
-    size_t count;
-    uint64_t valid_ms;                          /* time to live, within LIMIT_RESOLVE_MIN_MS and LIMIT_RESOLVE_MAX_MS */
+    const struct resolver_address *addresses;
+    size_t count;                               /* 0 on an error */
+    /* resolver_settings.valid_ms; else the TTL, limited to LIMIT_RESOLVE_MIN_MS and LIMIT_RESOLVE_MAX_MS. */
+    uint64_t valid_ms;
     const char *reason;                         /* error text for the log; NULL without an error */
 };
 
@@ -36,7 +37,7 @@ typedef void resolver_done(void *owner, const struct resolver_answer *answer);
 
 /* NULL when out of memory or descriptors. */
 struct resolver *resolver_create(struct loop *loop, const struct resolver_settings *settings);
-/* Drops all queries: `done` runs for none of them. */
+/* Drops all queries: `done` does not run. */
 void resolver_stop(struct resolver *resolver);
 /* After resolver_stop, once nothing is in flight. Accepts NULL. */
 void resolver_destroy(struct resolver *resolver);

@@ -15,7 +15,7 @@ struct resolver {
     struct loop *loop;
     struct resolver_settings settings;
     ares_channel channel;           /* NULL: no open query */
-    int watch_fd;                   /* epoll: the events for which the channel's sockets wait */
+    int watch_fd;                   /* epoll descriptor that watches the channel's sockets */
     struct op watch;
     struct op timer;
     struct list open;               /* struct resolver_query */
@@ -31,7 +31,7 @@ struct resolver_query {
     uint64_t deadline_ms;
     uint16_t port, priority, weight;    /* of the requested name */
     unsigned steps;                     /* pending c-ares lookups */
-    bool in_query;                      /* c-ares has not returned yet: an answer is from the hosts file */
+    bool in_query;                      /* inside resolver_query_start: answers are from the hosts file */
     bool cancelled;
     bool late;                          /* a timeout was already reported to the owner */
     int error;                          /* the last c-ares error */

@@ -19,7 +19,10 @@ struct srv_record {
     uint32_t ttl_s;
 };
 
-/* Parses as many records as fit and skips the others. Returns their count, or -EBADMSG for a malformed message. */
+/*
+ * Parses the usable SRV records, at most `room`; skips other records, and those with the target "." or port 0. Returns
+ * their count, or -EBADMSG for a malformed message.
+ */
 MUST_CHECK int srv_read(const unsigned char *message, size_t length, struct srv_record *out_records, size_t room);
 
 #endif

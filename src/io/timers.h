@@ -18,7 +18,7 @@ MUST_CHECK int timers_add(struct loop_timers *timers, struct op *op);
 void timers_remove(struct loop_timers *timers, struct op *op);
 /* Sets op->deadline_ms; op is in the heap. */
 void timers_move(struct loop_timers *timers, struct op *op, uint64_t deadline_ms);
-/* The latest time for the next check: the earliest deadline or shortly before it; UINT64_MAX without timers. */
+/* The time at which timers_due must be called: not later than the earliest deadline; UINT64_MAX without timers. */
 uint64_t timers_next(const struct loop_timers *timers);
 /* Removes and returns the op with the earliest deadline if it is due at `now_ms`, else NULL. */
 struct op *timers_due(struct loop_timers *timers, uint64_t now_ms);
