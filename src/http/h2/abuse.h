@@ -14,7 +14,7 @@ enum h2_event {
     H2_EVENT_PING,
     H2_EVENT_PRIORITY,
     H2_EVENT_WINDOW_UPDATE,         /* with a small increment, or of a closed stream */
-    H2_EVENT_EMPTY_DATA,            /* DATA without payload and END_STREAM; padding is no payload */
+    H2_EVENT_EMPTY_DATA,            /* DATA with neither payload (padding does not count) nor END_STREAM */
     H2_EVENT_CONTINUATION,
     H2_EVENT_CLIENT_RESET,          /* RST_STREAM before the response was complete (CVE-2023-44487) */
     H2_EVENT_SERVER_RESET,          /* the client violated the protocol on a stream (CVE-2025-8671) */
@@ -25,7 +25,7 @@ enum h2_event {
 
 struct h2_credit {
     int32_t left;
-    uint64_t seen_ms;               /* the time until then has been credited */
+    uint64_t seen_ms;               /* monotonic clock: credit for the time before it has been added */
 };
 
 /* Sets the full credit, LIMIT_H2_CREDIT. */

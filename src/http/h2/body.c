@@ -71,7 +71,7 @@ static void free_buffers(struct h2_stream *stream)
     stream->pulled_at = 0;
 }
 
-/* Gives bytes of `pulled_bytes`; when it is used up, both buffers change places. */
+/* Returns bytes of `pulled_bytes`; when it is used up, both buffers are swapped. */
 static bool next_input(struct h2_stream *stream, size_t room, struct chunk *out)
 {
     struct str ready;
@@ -109,7 +109,7 @@ static int request_next(struct body *body, unsigned accept, size_t room, struct 
         free_buffers(stream); /* the client may send nothing for hours */
     set_awaited(stream, true);
     send_continue(stream);
-    h2_session_wake(stream->session); /* the owner updates its timeout: client_body_timeout applies now */
+    h2_session_wake(stream->session); /* client_body_timeout applies now: the owner updates its timer */
     return -EAGAIN;
 }
 

@@ -31,17 +31,17 @@ static inline bool h2_client_is_idle(const struct h2_client_session *session, ui
 /* Calls `visit` for every stream whose HEADERS were sent. */
 void h2_client_each(struct h2_client_session *session,
                     void (*visit)(struct h2_client_stream *stream, const void *argument), const void *argument);
-/* The stream may have something to send. */
+/* Adds the stream to the ready ones, unless its request is sent: it may have something to send. */
 void h2_client_ready(struct h2_client_stream *stream);
-/* The stream has nothing to send for now. */
+/* Removes the stream from the ready or blocked ones. */
 void h2_client_unready(struct h2_client_stream *stream);
-/* The stream has something to read, or its state of sending has changed. */
+/* Adds the stream to the updated ones: it has something to read, or its state of sending has changed. */
 void h2_client_stream_updated(struct h2_client_stream *stream);
-/* The response ended; nothing more is sent. `end` is H2_CLIENT_RESET or H2_CLIENT_LOST. */
+/* Ends the response by `end`, unless it has ended before. Nothing more is sent. */
 void h2_client_close(struct h2_client_stream *stream, enum h2_client_end end);
 /* Stream error (RFC 9113 5.4.2): RST_STREAM; the response is malformed. */
 void h2_client_stream_fail(struct h2_client_stream *stream, enum h2_error code, const char *fault);
-/* The server processes neither this stream nor later ones. */
+/* Ends a stream that the server has not processed (REFUSED_STREAM, GOAWAY): its request can be repeated. */
 void h2_client_refused(struct h2_client_stream *stream, enum h2_error code);
 
 /*

@@ -4,7 +4,7 @@
  */
 #include "http/h2/client_private.h"
 
-/* :status precedes all other fields: those of a 1xx replace the memory of the 1xx before. */
+/* Called for the :status of a 1xx, before its other fields are stored: they reuse the memory of the previous 1xx. */
 static void begin_interim(struct h2_client_stream *stream)
 {
     stream->interim_seen = false;
@@ -169,7 +169,7 @@ void h2_client_continuation_received(struct h2_client_session *session, struct h
         decode_fragment(session, frame->payload, frame->flags & H2_FLAG_END_HEADERS);
 }
 
-/* The connection's window is given back at once: only the windows of the streams bound what is buffered. */
+/* The connection's window is released at once: only the windows of the streams bound the buffered bytes. */
 static bool take_connection_window(struct h2_client_session *session, uint32_t bytes)
 {
     uint32_t due;

@@ -120,7 +120,7 @@ static void stream_block(struct h2_client_stream *stream)
     h2_client_stream_updated(stream);
 }
 
-/* Gives a DATA frame directly, or copies it to the output if `room` is too small. */
+/* Returns a DATA frame directly, or copies it to the output if `room` is too small. */
 static int produce_frame(struct h2_client_session *session, struct str head, struct str payload, size_t room,
                       struct str out_parts[2])
 {

@@ -48,7 +48,7 @@ void h2_client_session_finish(struct h2_client_session *session)
     buffer_finish(&session->output);
 }
 
-/* Frames with a handler each; unknown types are ignored (RFC 9113 4.1). */
+/* The handlers by frame type. Frames of other types are ignored (RFC 9113 4.1). */
 static void (*const handlers[])(struct h2_client_session *session, struct h2_frame *frame) = {
     [H2_DATA] = h2_client_payload_received,
     [H2_HEADERS] = h2_client_headers_received,

@@ -22,7 +22,7 @@
 /* The request of a stream; it outlives the stream. */
 struct h2_client_request {
     struct h2_pseudo_fields pseudo;
-    const struct headers *headers;  /* Host, Content-Length and fields of an HTTP/1 connection are not sent */
+    const struct headers *headers;  /* Host, Content-Length and connection-specific fields are not sent */
     const struct headers *trailers; /* sent after a body of unknown length, if there are any */
     uint64_t content_length;        /* 0: no body; BODY_LENGTH_UNKNOWN */
     bool send_content_length;       /* send Content-Length, even 0 */
@@ -35,7 +35,7 @@ enum h2_client_stage {
     H2_CLIENT_SENT,                 /* END_STREAM was sent, or the stream is reset */
 };
 
-/* How the response ended. */
+/* The end of a response. */
 enum h2_client_end {
     H2_CLIENT_OPEN,
     H2_CLIENT_WHOLE,
@@ -77,18 +77,18 @@ struct h2_client_stream {
     bool finished;                  /* REPLY_WHOLE or REPLY_BAD was returned */
     int32_t window;                 /* for sending DATA */
     uint64_t left;                  /* bytes of a request body of known length that were not sent */
-    struct str part;                /* of the chunk from `next`, not sent yet */
+    struct str part;                /* bytes from `next` that were not sent yet */
     struct h2_receive_window receive;
     uint64_t received;              /* body bytes */
     struct buffer input;            /* body bytes received */
-    size_t input_at;                /* of these, read */
+    size_t input_at;                /* bytes of `input` already read */
     struct arena interim;           /* memory of the latest 1xx only */
     struct headers interim_headers, final_headers;
     int interim_status, final_status;
 };
 
 struct h2_client_session {
-    /* produce returned -EAGAIN before, and there is something to send; only queues work. */
+    /* Called when there is something to send after produce has returned -EAGAIN. The callback only queues work. */
     void (*wake)(void *owner);
     void *owner;
     const struct clock *clock;
@@ -98,8 +98,8 @@ struct h2_client_session {
 
     struct h2_frame_reader reader;      /* private from here on */
     struct buffer output;               /* frames to send, before those of streams */
-    size_t output_at;                   /* of these, given */
-    char data_head[H2_FRAME_HEAD];      /* of the DATA frame given last */
+    size_t output_at;                   /* bytes of `output` already returned by produce */
+    char data_head[H2_FRAME_HEAD];      /* of the DATA frame returned last */
     struct h2_header_block block;
     struct h2_client_stream *receiving; /* the stream of `block`; NULL: the block is decoded and dropped */
     struct h2_response_reader fields;   /* of `block` */
@@ -121,16 +121,16 @@ struct h2_client_session {
 /* Queues the preface. `wake` and `clock` outlive the session. */
 void h2_client_session_init(struct h2_client_session *session, void (*wake)(void *owner), void *owner,
                             const struct clock *clock);
-/* All streams were ended. */
+/* Frees the session's memory; all streams were ended before. */
 void h2_client_session_finish(struct h2_client_session *session);
 
 /*
- * Consumes received bytes. 0; or an error after which the session is over: -EPROTO (`fault`), -ENOMEM. After -EPROTO
- * produce still gives the GOAWAY.
+ * Consumes received bytes. 0; or an error that ends the session: -EPROTO (`fault`), -ENOMEM. After -EPROTO produce
+ * still returns the GOAWAY.
  */
 MUST_CHECK int h2_client_session_consume(struct h2_client_session *session, struct str bytes);
 /*
- * Gives bytes to send in two parts, together at most `room` (not 0) bytes, valid until the next call. 1; -EAGAIN:
+ * Returns 1 with bytes to send in two parts, together at most `room` (not 0) bytes, valid until the next call; -EAGAIN:
  * nothing to send, `wake` follows; -ENOMEM.
  */
 MUST_CHECK int h2_client_session_produce(struct h2_client_session *session, size_t room, struct str out_parts[2]);
@@ -147,19 +147,19 @@ void h2_client_stream_open(struct h2_client_session *session, struct h2_client_s
 /*
  * Reads one item: REPLY_MORE, REPLY_INTERIM, REPLY_HEAD, REPLY_PART (at most `room` bytes, valid until the next call
  * for this session; with room 0 REPLY_MORE), REPLY_WHOLE, REPLY_BAD or REPLY_NO_MEMORY. Of several 1xx received
- * together only the last one is given.
+ * together only the last one is returned.
  */
 enum h1_reply_step h2_client_stream_read(struct h2_client_stream *stream, size_t room, struct str *out_part);
 /* Adds the stream to the updated ones if there is something to read. */
 void h2_client_stream_request(struct h2_client_stream *stream);
-/* The request body has more, after -EAGAIN of `next`. */
+/* Called when the request body has bytes again, after -EAGAIN of `next`. */
 void h2_client_stream_wake(struct h2_client_stream *stream);
-/* True once the whole request was given. */
+/* True if the whole request was sent, or the stream was reset. */
 static inline bool h2_client_stream_is_sent(const struct h2_client_stream *stream)
 {
     return stream->stage == H2_CLIENT_SENT;
 }
-/* True if the request waits for the server's window. */
+/* True if the request waits for its turn to be sent, or for a window of the server. */
 bool h2_client_stream_is_blocked(const struct h2_client_stream *stream);
 /* Ends a stream in any state; an incomplete one is reset with CANCEL. Accepts one that was never opened. */
 void h2_client_stream_end(struct h2_client_stream *stream);

@@ -89,7 +89,7 @@ bool h2_client_stream_is_blocked(const struct h2_client_stream *stream)
             (stream->part.length || stream->window <= 0 || stream->session->window <= 0));
 }
 
-/* The stream is closed in both directions: it does not count as open any more. */
+/* Removes a stream that is closed in both directions from the table; nothing more is sent. */
 static void stream_count_closed(struct h2_client_stream *stream)
 {
     if (!list_empty(&stream->link))
@@ -122,7 +122,7 @@ void h2_client_refused(struct h2_client_stream *stream, enum h2_error code)
     h2_client_close(stream, H2_CLIENT_RESET);
 }
 
-/* Gives the window back for bytes that were read. */
+/* Releases the window for bytes that were read. */
 static void release_window(struct h2_client_stream *stream, uint32_t bytes)
 {
     uint32_t due = stream->end == H2_CLIENT_OPEN ? h2_receive_window_release(&stream->receive, bytes) : 0;

@@ -20,7 +20,7 @@ struct h2_wait_limits h2_deadline_body_limits(const struct h2_stream *stream)
     return (struct h2_wait_limits){settings->http2.body_timeout_ms, settings->http2.min_rate};
 }
 
-/* The rate is measured only if the stream's own window is used up: the client divides the connection's window. */
+/* The rate is measured only if the stream's own window is used up: all streams share the connection's window. */
 struct h2_wait_limits h2_deadline_send_limits(const struct h2_stream *stream)
 {
     const struct session_settings *settings = stream->x.settings;

@@ -6,7 +6,7 @@
 
 #include "http/h2/hpack_encode.h"
 
-/* Fields that an HTTP/2 message must not have (RFC 9113 8.2.2), and Content-Length, which the session writes. */
+/* True for connection-specific fields (RFC 9113 8.2.2), and for Content-Length, which is written separately. */
 static bool is_skipped(struct str name)
 {
     switch (name.length) {

@@ -17,7 +17,7 @@ struct h2_pseudo_fields {
 struct h2_section {
     int status;                             /* 0: trailers, or a request */
     const struct h2_pseudo_fields *request; /* NULL: a response or trailers. With it, Host is skipped */
-    const struct headers *headers;          /* fields of an HTTP/1 connection and Content-Length in it are skipped */
+    const struct headers *headers;          /* connection-specific fields and Content-Length in it are skipped */
     struct str date, server;                /* added unless `headers` has them; empty: not added */
     uint64_t content_length;                /* BODY_LENGTH_UNKNOWN: no Content-Length */
 };

@@ -1,6 +1,6 @@
 /*
- * HTTP/2 frames (RFC 9113 4 and 6): heads, the rules for length and stream of each type, and the control frames that
- * a server sends. The functions only read and write memory.
+ * HTTP/2 frames (RFC 9113 4 and 6): heads, the rules for length and stream of each type, and the formats of control
+ * frames. The functions only read and write memory.
  */
 #ifndef HTTP_H2_FRAME_H
 #define HTTP_H2_FRAME_H
@@ -12,7 +12,7 @@
 
 #define H2_FRAME_HEAD       9
 #define H2_FRAME_SIZE       LIMIT_H2_FRAME /* SETTINGS_MAX_FRAME_SIZE: initial value, and the value of this server */
-/* Of a DATA frame that fills one TLS record. */
+/* The payload of a DATA frame that fills one TLS record. */
 #define H2_FRAME_PAYLOAD    (H2_FRAME_SIZE - H2_FRAME_HEAD)
 #define H2_WINDOW_MAX       INT32_MAX
 #define H2_WINDOW_INITIAL   65535

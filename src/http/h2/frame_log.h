@@ -16,14 +16,14 @@ size_t h2_frame_describe(const struct h2_frame *frame, char *text, size_t size);
 void h2_frame_log_received(const struct h2_session *h2, const struct h2_frame *frame);
 void h2_frame_log_sent(const struct h2_session *h2, struct str frames);
 
-/* A frame whose head is valid, before it is handled. */
+/* Logs a frame whose head is valid. Called before the frame is handled. */
 static inline void h2_log_received(const struct h2_session *h2, const struct h2_frame *frame)
 {
     if (h2->events->trace)
         h2_frame_log_received(h2, frame);
 }
 
-/* Whole frames, or the head of a DATA frame, when they are queued. */
+/* Logs whole frames, or the head of a DATA frame. Called when they are queued. */
 static inline void h2_log_sent(const struct h2_session *h2, struct str frames)
 {
     if (h2->events->trace)

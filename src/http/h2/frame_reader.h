@@ -9,8 +9,8 @@
 
 /* Zeroed at first. */
 struct h2_frame_reader {
-    struct buffer input;            /* an incomplete frame, or the frame given last */
-    bool returned;                  /* `input` is the frame given last */
+    struct buffer input;            /* an incomplete frame, or the frame returned last */
+    bool returned;                  /* `input` is the frame returned last */
 };
 
 /*

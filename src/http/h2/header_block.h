@@ -14,7 +14,7 @@ struct h2_header_block {
     struct nghttp2_hd_inflater *inflater;
     uint32_t stream;                /* of the unfinished block; 0: none, any frame may follow */
     uint32_t encoded;               /* bytes of the unfinished block received so far */
-    uint32_t decoded;               /* bytes of its names and values */
+    uint32_t decoded;               /* size of its fields (RFC 9113 10.5.1) */
     struct hpack_strings strings;   /* of a block of several frames: only such a block can have too long strings */
 };
 

@@ -16,8 +16,8 @@ struct hpack_strings {
     uint8_t shift;                  /* of the next bits of `length` */
     bool huffman;                   /* the current string */
     bool shortened;                 /* a string of the current representation was shortened: the field has no meaning */
-    uint32_t length;                /* of the current string; while it is passed on: bytes left of it */
-    uint32_t excess;                /* bytes after these that are dropped */
+    uint32_t length;                /* of the current string; in its content: the bytes left */
+    uint32_t excess;                /* the bytes after these, which are dropped */
     char head[HPACK_STRING_HEAD];
 };
 

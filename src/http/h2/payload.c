@@ -80,7 +80,7 @@ void h2_payload_started(struct h2_session *h2, const struct h2_frame *frame)
         end_frame(h2);
 }
 
-/* Gives padding, and bytes of closed streams, back to the windows. */
+/* Releases the windows for padding. */
 static void discard_bytes(struct h2_session *h2, struct h2_stream *stream, uint32_t bytes)
 {
     h2_body_release(h2, bytes);

@@ -23,7 +23,7 @@ struct h2_priority {
  */
 void h2_priority_parse(struct h2_priority *priority, struct str value);
 
-/* A place in the queue of streams that have something to send; embedded in the stream. */
+/* The entry of a stream in h2_schedule; embedded in the stream. */
 struct h2_schedule_entry {
     struct list link;               /* in a list of h2_schedule, or in none */
     struct h2_priority priority;
@@ -48,11 +48,11 @@ void h2_schedule_init(struct h2_schedule *schedule);
 void h2_schedule_entry_init(struct h2_schedule_entry *entry, struct h2_priority priority);
 /* Adds a stream at the end of its list; no effect on one that is ready. */
 void h2_schedule_add(struct h2_schedule *schedule, struct h2_schedule_entry *entry);
-/* No effect on a stream that is not ready. */
+/* Removes a stream; no effect on one that is not ready. */
 void h2_schedule_remove(struct h2_schedule *schedule, struct h2_schedule_entry *entry);
 /* Changes the priority; a ready stream moves to its new place. */
 void h2_schedule_change(struct h2_schedule *schedule, struct h2_schedule_entry *entry, struct h2_priority priority);
-/* The stream that sends the next frame, which stays ready; NULL: none is. */
+/* Returns the stream that sends the next frame; it stays ready. NULL: no stream is ready. */
 struct h2_schedule_entry *h2_schedule_next(struct h2_schedule *schedule);
 
 #endif

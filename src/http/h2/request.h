@@ -1,6 +1,6 @@
 /*
- * A request from decoded header fields (RFC 9113 8.1 to 8.3): pseudo-header fields, the rules that make a request
- * malformed, and limits as in HTTP/1.
+ * Builds a request from decoded header fields (RFC 9113 8.1 to 8.3): pseudo-header fields, the rules that make a
+ * request malformed, and limits as in HTTP/1.
  */
 #ifndef HTTP_H2_REQUEST_H
 #define HTTP_H2_REQUEST_H
@@ -26,14 +26,14 @@ struct h2_request_reader {
 
 /* Starts the header section, or the trailer section, of x. */
 struct h2_request_reader h2_request_start(struct exchange *x, const struct session_settings *settings, bool trailers);
-/* One field, in order; the bytes are copied into the arena of x. value.data is NULL if the field is too long (431). */
+/* Stores one field, copied into the arena of x; called in order. value.data is NULL if the field is too long (431). */
 void h2_request_field(struct h2_request_reader *reader, struct str name, struct str value);
 /*
- * The section has ended; `end_stream`: no body follows. Fills in x->request. 0; the status of the rejection (400,
- * 413, 414, 417, 431, 501); -EBADMSG: malformed, a stream error (RFC 9113 8.1.1); or -ENOMEM.
+ * Ends the section, and fills in x->request. `end_stream`: no body follows. 0; the status of the rejection (400, 413,
+ * 414, 417, 431, 501); -EBADMSG: malformed, a stream error (RFC 9113 8.1.1); or -ENOMEM.
  */
 MUST_CHECK int h2_request_finish(struct h2_request_reader *reader, bool end_stream);
-/* The trailer section has ended. 0, or as h2_request_finish. */
+/* Ends the trailer section. 0, or as h2_request_finish. */
 MUST_CHECK int h2_trailers_finish(const struct h2_request_reader *reader);
 
 #endif

@@ -41,7 +41,7 @@ static int produce_pending(struct h2_stream *stream, size_t room, struct chunk *
     return produce_chunk(stream, out);
 }
 
-/* A file span of a frame is given whole; `room` limits bytes only. */
+/* A file span of a frame is returned whole; `room` limits only CHUNK_BYTES. */
 static int produce_payload(struct h2_stream *stream, size_t room, struct chunk *out)
 {
     uint64_t length = stream->frame_left;
@@ -136,7 +136,7 @@ static int pull_part(struct h2_stream *stream, unsigned accept)
     if (result <= 0)
         stream->part = (struct chunk){.kind = CHUNK_BYTES}; /* the body may have used it, see http/body.h */
     if (result == -EAGAIN) {
-        h2_wait_progress(&stream->send_wait, stream->session->clock->monotonic_ms, 0); /* not the client's delay */
+        h2_wait_progress(&stream->send_wait, stream->session->clock->monotonic_ms, 0); /* the body causes this delay */
         stream->response_waits = true;
         h2_stream_unready(stream);
         return 0;
@@ -233,7 +233,7 @@ static void end_head(struct h2_stream *stream)
     stream->stage = stream->bodiless ? H2_STAGE_END : H2_STAGE_BODY;
 }
 
-/* Gives bytes that are ready. 1: *out is given; 0: there are none. */
+/* 1 with bytes that are ready in *out; 0: there are none. */
 static int produce_ready(struct h2_stream *stream, size_t room, struct chunk *out)
 {
     if (stream->interims_at < stream->interims.length)
@@ -244,8 +244,8 @@ static int produce_ready(struct h2_stream *stream, size_t room, struct chunk *ou
 }
 
 /*
- * A complete response ends its stream at once, not at the next turn of the stream: the client may already use the place
- * of the stream for another request.
+ * A complete response ends its stream at once, not at the next turn of the stream: the client may already have opened
+ * another stream, which is counted against http2_max_concurrent_streams.
  */
 void h2_response_chunk_consumed(struct h2_session *h2)
 {

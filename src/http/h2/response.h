@@ -14,13 +14,13 @@ extern const struct exchange_ops h2_exchange_ops;
 MUST_CHECK int h2_response_write_section(struct h2_stream *stream, const struct h2_section *section, bool end_stream);
 
 /*
- * One step of a stream that is scheduled, or whose frame is incomplete. 1: *out is given; 0: call again for the next
- * stream. The stream may have ended.
+ * One step of a stream that is scheduled, or whose frame is incomplete. 1 with *out filled in; 0: call again for the
+ * next stream. The stream may have ended.
  */
 MUST_CHECK int h2_response_produce(struct h2_stream *stream, unsigned accept, size_t room, struct chunk *out);
 /*
- * The chunk given last was consumed. If a frame ended with it, other streams may send; a stream whose response is
- * complete, or that was cancelled meanwhile, ends: its body owned the bytes of the chunk.
+ * Called when the wire has consumed the chunk returned last. If its frame is complete, other streams may send. A stream
+ * whose response is complete or cancelled ends only now, because its body owned the bytes of the chunk.
  */
 void h2_response_chunk_consumed(struct h2_session *h2);
 

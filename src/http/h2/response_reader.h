@@ -1,6 +1,6 @@
 /*
- * A response from decoded header fields (RFC 9113 8.1, 8.3.2): the status, the rules that make a response malformed,
- * and limits as in HTTP/1.
+ * Builds a response from decoded header fields (RFC 9113 8.1, 8.3.2): the status, the rules that make a response
+ * malformed, and limits as in HTTP/1.
  */
 #ifndef HTTP_H2_RESPONSE_READER_H
 #define HTTP_H2_RESPONSE_READER_H
@@ -21,9 +21,9 @@ struct h2_response_reader {
     const char *fault;              /* the first one; NULL: none. Later fields are skipped */
 };
 
-/* One field, in order. */
+/* Stores one field, copied into the arena; called in order. */
 void h2_response_field(struct h2_response_reader *reader, struct str name, struct str value);
-/* The section has ended: sets `fault` for a head without a status. */
+/* Ends the section: sets `fault` for a head without a status. */
 void h2_response_section_end(struct h2_response_reader *reader);
 /* Reads Content-Length; BODY_LENGTH_UNKNOWN: absent. Sets `fault` for an invalid one. */
 uint64_t h2_response_length(struct h2_response_reader *reader);

@@ -88,7 +88,7 @@ static size_t consume_preface(struct h2_session *h2, struct str bytes)
     return length;
 }
 
-/* Frames with a handler each; unknown types are ignored (RFC 9113 4.1). */
+/* The handlers by frame type. Frames of other types are ignored (RFC 9113 4.1). */
 static void (*const handlers[])(struct h2_session *h2, struct h2_frame *frame) = {
     [H2_HEADERS] = h2_headers_received,
     [H2_PRIORITY] = h2_priority_received,
@@ -237,7 +237,7 @@ static struct h2_stream *next_stream(struct h2_session *h2)
     return entry ? container_of(entry, struct h2_stream, schedule_entry) : NULL;
 }
 
-/* 1: *out is given; 0: the end; -EAGAIN, or an error. */
+/* 1 with *out filled in; 0: the end; -EAGAIN, or an error. */
 static int session_produce(struct session *session, unsigned accept, size_t room, struct chunk *out)
 {
     struct h2_session *h2 = h2_of(session);

@@ -37,13 +37,13 @@ struct h2_session {
     struct protocol_counters *counters; /* of the worker */
     struct buffer input;                /* an incomplete frame */
     struct buffer control;              /* queued control frames; sent between two frames of streams */
-    size_t control_at;                  /* bytes of them already given */
-    /* Its frame is incomplete: nothing else may be sent; or its chunk was given last, and is still in use. */
+    size_t control_at;                  /* bytes of `control` already returned by produce */
+    /* The stream whose frame is incomplete (no other frame may be sent), or whose chunk, returned last, is in use. */
     struct h2_stream *sending;
     struct h2_stream *receiving;        /* the open stream of `block`; NULL: the block is decoded and dropped */
     struct h2_stream *streams[H2_BUCKETS];
     struct h2_schedule schedule;        /* streams that can send */
-    struct list blocked;                /* streams whose DATA waits for the connection's window */
+    struct list blocked;                /* streams whose DATA waits for their window or the connection's */
     struct h2_header_block block;
     struct h2_request_reader reader;    /* of `block` */
     struct h2_peer_settings peer;
@@ -56,11 +56,11 @@ struct h2_session {
     uint32_t body_window;               /* size of the streams' receive windows */
     uint32_t recent[H2_RECENT];
     uint32_t data_left;                 /* payload bytes of the DATA frame being received */
-    uint32_t data_padding;              /* of these, padding at its end */
+    uint32_t data_padding;              /* the last of these bytes, which are padding */
     uint32_t data_stream;
     uint64_t deadline_ms;               /* of SESSION_DEADLINE; UINT64_MAX: none */
     uint64_t announced_ms;              /* when the first GOAWAY was queued, if H2_ANNOUNCED */
-    uint64_t head_since_ms;             /* of client_header_timeout, if head_incomplete */
+    uint64_t head_since_ms;             /* start of client_header_timeout, if head_incomplete */
     unsigned stream_count;              /* in the table, also one with cancelled_in_frame */
     unsigned awaiting;                  /* streams whose module waits for their request body, except tunnels */
     unsigned requests;
@@ -81,7 +81,7 @@ enum h2_stage {
     H2_STAGE_REQUEST,               /* no response yet */
     H2_STAGE_HEAD,                  /* `pending` has the response head */
     H2_STAGE_BODY,
-    H2_STAGE_END,                   /* the last frame is in `pending`, or was given */
+    H2_STAGE_END,                   /* the last frame is in `pending`, or was returned by produce */
 };
 
 struct h2_stream {
@@ -93,12 +93,12 @@ struct h2_stream {
     struct list blocked;            /* in session->blocked */
     uint32_t id;
     uint8_t stage;                  /* enum h2_stage */
-    bool announced;                 /* handed over by `begun` or `rejected`: `finished` is due */
-    bool rejected;                  /* handed over by `rejected` */
+    bool announced;                 /* `begun` or `rejected` was called: `finished` must follow */
+    bool rejected;                  /* `rejected` was called */
     bool draining;                  /* `finished` was called; the rest of the request body is discarded */
     bool reset_due;                 /* draining: RST_STREAM with NO_ERROR follows the acknowledgement of a PING */
     bool cancelled_in_frame;        /* cancelled while it is session->sending: freed after its frame */
-    bool failed;                    /* the response cannot be sent: RST_STREAM with INTERNAL_ERROR is due */
+    bool failed;                    /* the response cannot be sent, or was aborted: RST_STREAM is due */
 
     struct body request_body;       /* target of x.request.body, if there is a body */
     struct h2_receive_window receive;
@@ -115,17 +115,17 @@ struct h2_stream {
     bool timed;
     struct h2_wait body_wait;       /* for bytes of the request body */
     struct h2_wait send_wait;       /* for a window */
-    bool continue_due;              /* 100 Continue is due */
+    bool continue_due;              /* 100 Continue is to be sent at the first pull */
 
     int32_t window;                 /* for sending DATA */
     bool response_waits;            /* the response body returned -EAGAIN */
     bool bodiless;                  /* no DATA: HEAD, 204, 304, or an empty body */
-    uint64_t rest;
-    struct buffer interims;         /* frames of 1xx responses, sent before anything else */
-    size_t interims_at;
+    uint64_t rest;                  /* remaining bytes of the response body, or BODY_LENGTH_UNKNOWN */
+    struct buffer interims;         /* frames of 1xx responses, sent before all other frames of the stream */
+    size_t interims_at;             /* bytes of `interims` already returned by produce */
     struct str pending;             /* frames, or the head of a DATA frame; sent next */
-    struct chunk part;              /* of the body, not given yet */
-    uint32_t frame_left;            /* payload bytes of the current DATA frame not given yet */
+    struct chunk part;              /* of the body, not returned by produce yet */
+    uint32_t frame_left;            /* payload bytes of the current DATA frame, not returned by produce yet */
     char head[H2_FRAME_HEAD];
 };
 

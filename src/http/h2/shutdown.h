@@ -9,12 +9,12 @@
 
 /* Announces the end of the connection. No effect when it is announced already. */
 void h2_shutdown_start(struct h2_session *h2);
-/* The PING sent after the announcement was acknowledged, or LIMIT_H2_GOAWAY_MS have passed. */
+/* Sends the second GOAWAY: the PING was acknowledged, or LIMIT_H2_GOAWAY_MS have passed. */
 void h2_shutdown_acknowledged(struct h2_session *h2);
 /* Ends the session when its last stream has ended. */
 void h2_shutdown_check(struct h2_session *h2);
 
-/* Payloads of the server's PING frames: one measures the bandwidth-delay product, one follows the announcement. */
+/* Payloads of PING: for the bandwidth-delay product, after the first GOAWAY, and after an early response. */
 #define H2_PING_BDP         "sluicebd"
 #define H2_PING_SHUTDOWN    "sluicego"
 #define H2_PING_RESPONSE    "sluicere"

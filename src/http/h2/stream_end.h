@@ -7,15 +7,15 @@
 #include "http/h2/session.h"
 
 /*
- * Ends a stream: `finished` if its request was handed over, then its memory is freed. `cancelled`: the response is
- * incomplete. A stream whose frame is being sent ends after that frame.
+ * Ends a stream: calls `finished` if `begun` or `rejected` was called, then frees its memory. `cancelled`: the response
+ * is incomplete. A cancelled stream whose frame is being sent ends after that frame.
  */
 void h2_stream_end(struct h2_stream *stream, bool cancelled);
-/* The response is complete: `finished` is called, and the stream stays open until its request body has ended. */
+/* After a complete response: calls `finished`, and discards the request body. The stream ends with that body. */
 void h2_stream_drain(struct h2_stream *stream);
 /* Stream error (RFC 9113 5.4.2): RST_STREAM, then the end. */
 void h2_stream_reset(struct h2_stream *stream, enum h2_error error);
-/* The same for a rule that the client broke: it costs credit (CVE-2025-8671). */
+/* As h2_stream_reset, after a violation by the client: costs credit (CVE-2025-8671). */
 void h2_stream_fail(struct h2_stream *stream, enum h2_error error);
 
 #endif

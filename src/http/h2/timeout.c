@@ -32,7 +32,7 @@ static void head_timed_out(struct h2_session *h2)
     h2->input_ignored = true;
 }
 
-/* While the connection's window is used up, the client must not send: the buffered bytes belong to other streams. */
+/* False while the connection's window is used up: the time does not count for the body timeouts. */
 static bool may_client_send(const struct h2_session *h2)
 {
     return h2->receive.left > 0;

@@ -49,7 +49,7 @@ static uint64_t add_time(uint64_t at_ms, uint64_t more_ms)
     return more_ms > UINT64_MAX - at_ms ? UINT64_MAX : at_ms + more_ms;
 }
 
-/* A window without any byte lasts twice as long, since HTTP/1.1 disconnects only after a second such window. */
+/* A measurement without any byte lasts twice as long: HTTP/1.1 disconnects after the second such measurement. */
 static uint64_t window_ms(const struct h2_wait *wait)
 {
     return wait->bytes ? LIMIT_SLOW_WINDOW_MS : 2 * LIMIT_SLOW_WINDOW_MS;

@@ -10,12 +10,12 @@
 
 /* Zeroed at first. All times are those of the monotonic clock in milliseconds. */
 struct h2_wait {
-    uint64_t since_ms;              /* of the timeout */
+    uint64_t since_ms;              /* start of the timeout */
     uint64_t began_ms;              /* start of the part of this wait that is not in waited_ms yet */
-    uint64_t waited_ms;             /* in the window of the rate, until began_ms */
-    uint64_t bytes;                 /* in this window */
+    uint64_t waited_ms;             /* time of waiting in the current rate measurement, until began_ms */
+    uint64_t bytes;                 /* in the current rate measurement */
     bool waiting;
-    bool stalled;                   /* has waited without progress since since_ms */
+    bool stalled;                   /* no progress since since_ms */
 };
 
 struct h2_wait_limits {
@@ -29,13 +29,13 @@ void h2_wait_begin(struct h2_wait *wait, uint64_t now_ms);
 void h2_wait_end(struct h2_wait *wait, uint64_t now_ms);
 /* Counts bytes that were transferred, whether waiting or not. */
 void h2_wait_progress(struct h2_wait *wait, uint64_t now_ms, uint64_t bytes);
-/* Starts the timeout and the rate anew: until now, the client was not permitted to send. */
+/* Restarts the timeout and the rate measurement: until now, the client was not permitted to send. */
 void h2_wait_restart(struct h2_wait *wait, uint64_t now_ms);
 /* The next time at which h2_wait_expired can be true; UINT64_MAX: not waiting. */
 uint64_t h2_wait_deadline(const struct h2_wait *wait, struct h2_wait_limits limits);
 /*
- * True if a limit is exceeded. After a window with enough bytes, the next one starts. A window without any byte lasts
- * twice as long.
+ * True if a limit is exceeded. A rate measurement with enough bytes is followed by the next one. Without any byte it
+ * lasts twice as long.
  */
 bool h2_wait_expired(struct h2_wait *wait, uint64_t now_ms, struct h2_wait_limits limits);
 
