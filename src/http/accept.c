@@ -3,7 +3,7 @@
  */
 #include "http/accept.h"
 
-/* Parses "0.5" into thousandths; an invalid weight counts as none. */
+/* Parses "0.5" into thousandths; 0 if invalid. */
 static unsigned parse_weight(struct str text)
 {
     unsigned weight = 0, digit = 1000;

@@ -1,5 +1,5 @@
 /*
- * The body of a file: passes its span on, or reads through the server's reader. It uses no descriptor itself.
+ * The body of a file: returns the span, or bytes from the server's reader. It uses no descriptor itself.
  */
 #include "http/body.h"
 
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 
 /*
- * Memory for reading a span, outside the arena: a read in progress when the body is closed continues into it, with
- * the file still held, until body_read_done.
+ * Memory for reading a span, outside the arena. If the body is closed during a read, the window and `resource` are
+ * released in body_read_done.
  */
 struct file_window {
     struct body_read read;

@@ -15,18 +15,17 @@ enum cache_side { CACHE_OF_REQUEST, CACHE_OF_RESPONSE };
 /* Seconds are DELTA_NONE, or 0 to DELTA_MAX. */
 struct cache_control {
     bool no_store, no_cache, no_transform, only_if_cached;
-    bool malformed;                 /* a member is no directive (5.2): its meaning is unknown */
+    bool malformed;                 /* a member has not the syntax of a directive (5.2) */
     bool is_public, is_private, must_revalidate, proxy_revalidate, must_understand;
-    int64_t max_age;                /* of a response with an invalid or contradictory value: 0 (4.2.1) */
+    int64_t max_age;                /* 0 for an invalid value or for contradictory values (4.2.1) */
     int64_t s_maxage;               /* the same */
     int64_t max_stale, min_fresh;   /* max-stale without a value: DELTA_MAX */
     int64_t stale_while_revalidate, stale_if_error;
 };
 
 /*
- * Parses all Cache-Control fields together. A directive with field names (private="Set-Cookie") counts as one
- * without; values may be quoted; unknown directives are skipped. In a request without the field, Pragma: no-cache
- * replaces it.
+ * Parses all Cache-Control fields together. Field names in a value (private="Set-Cookie") are ignored; values may be
+ * quoted; unknown directives are skipped. In a request without Cache-Control, Pragma: no-cache sets `no_cache`.
  */
 void cache_control_read(const struct headers *headers, enum cache_side side, struct cache_control *out);
 

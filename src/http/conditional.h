@@ -8,13 +8,13 @@
 
 struct validators {
     struct str etag;                /* with quotes and W/; empty: none */
-    int64_t modified;               /* seconds, or -1 */
-    /* Compared with If-Modified-Since if there is no Last-Modified (RFC 9111 4.3.2); 0: none. */
+    int64_t modified;               /* Last-Modified in seconds; -1: none */
+    /* Date in seconds, compared with If-Modified-Since if there is no Last-Modified (RFC 9111 4.3.2); 0: none. */
     int64_t dated;
     bool ignore_modified_since;     /* If-Modified-Since is ignored (nginx's if_modified_since: off) */
 };
 
-/* 0: continue; 304 or 412. `exact` is nginx's if_modified_since: exact. */
+/* Evaluates the preconditions: 0 (continue), 304 or 412. `exact` is nginx's if_modified_since: exact. */
 int conditional_check(const struct request *request, const struct validators *validators, int64_t now, bool exact);
 /* Weak comparison (RFC 9110 8.8.3.2). False if one of them is empty. */
 bool etag_matches_weakly(struct str a, struct str b);

@@ -1,6 +1,6 @@
 /*
- * HTTP dates (RFC 9110 5.6.7) and nginx's two log formats. Independent of the C library's calendar for speed (once
- * per response), and because locale and TZ must not affect the protocol.
+ * HTTP dates (RFC 9110 5.6.7) and nginx's two log formats. The C library is used only for the offset of local time: a
+ * date is formatted once per response, and locale and TZ must not affect the protocol.
  */
 #include "http/date.h"
 

@@ -1,6 +1,6 @@
 /*
- * One exchange: a request, its response, and their memory. Every protocol version produces it, and modules do
- * not depend on the version.
+ * One exchange: a request, its response, and their memory. All protocol versions use the same struct, so that modules
+ * do not depend on the version.
  */
 #ifndef HTTP_EXCHANGE_H
 #define HTTP_EXCHANGE_H
@@ -20,7 +20,7 @@ struct request {
     enum method method;
     enum http_version version;
     struct str method_name;
-    struct str line;                /* the request line as received, for $request */
+    struct str line;                /* the request line as received, or formatted from HTTP/2, for $request */
     /* As received, for $request_uri (origin-form; absolute-form reduced to path and query). */
     struct str target;
     /* Decoded and normalised, begins with "/" (or is "*" for OPTIONS *), cannot leave the root; for $uri. */
@@ -28,14 +28,14 @@ struct request {
     struct str query;               /* after "?"; data NULL: none */
     /* Lower case, without port; from the target or Host (RFC 9112 3.2.2); empty in HTTP/1.0 without Host. */
     struct str host;
-    uint16_t port;                  /* from Host; 0: none */
+    uint16_t port;                  /* from the target or Host; 0: none */
     struct headers headers;
     struct headers trailers;        /* complete once the body has ended */
     /* Pulled by modules; body_empty() if there is none. Owned by the session: modules never close it. */
     struct body *body;
     /* Extended CONNECT (RFC 8441), presented as GET with Upgrade: the client's bytes after a 101; NULL: not used. */
     struct body *tunnel;
-    uint64_t content_length;        /* or BODY_LENGTH_UNKNOWN for chunked */
+    uint64_t content_length;        /* BODY_LENGTH_UNKNOWN: chunked, or HTTP/2 without Content-Length */
     uint64_t body_limit;            /* set by exchange_limit_body; 0: none */
     uint32_t stream_id;             /* HTTP/2; 0: HTTP/1 */
     bool expects_continue;
@@ -45,7 +45,7 @@ struct request {
 struct response {
     /* From an upstream server, for this status only; empty: the standard phrase. */
     struct { int status; struct str text; } reason;
-    /* 0: none yet; 101: the connection gets another protocol and owner, or request.tunnel and body are used. */
+    /* 0: none yet; 101: protocol upgrade of the connection, or for extended CONNECT of request.tunnel and body. */
     int status;
     /* Without framing: the session writes Content-Length, Transfer-Encoding, Connection, Date and Server. */
     struct headers headers;
@@ -56,7 +56,7 @@ struct response {
     uint8_t reset_code;             /* the error code of HTTP/2 that ends an aborted response; 0: INTERNAL_ERROR */
     bool close_after;               /* the connection closes after this response; in HTTP/2: GOAWAY before it */
     uint64_t body_bytes_sent;       /* counted by the session when pulled */
-    uint64_t bytes_sent;            /* with head and framing */
+    uint64_t bytes_sent;            /* including head and framing */
     /* The reason for a bare 500, an aborted response or replaced control bytes; for the error log at `finished`. */
     struct str fault;
 };
@@ -91,14 +91,14 @@ struct exchange {
  * its own arena, with one reference and an empty request body. NULL when out of memory.
  */
 struct exchange *exchange_create(struct arena_pool *pool, size_t size);
-/* Adds a reference: x and its arena outlive `finished` while an operation uses their memory. */
+/* Adds a reference, for an operation that uses memory of x: x and its arena may then outlive `finished`. */
 void exchange_hold(struct exchange *x);
 /* Drops a reference; the last one frees x and its arena. Accepts NULL. */
 void exchange_release(struct exchange *x);
 
 /*
  * Sets the limit of the request body (client_max_body_size; 0: none) before it is pulled. 0, or 413 if
- * Content-Length exceeds it; a chunked body's next returns -EMSGSIZE past the limit.
+ * Content-Length exceeds it. `next` of a body of unknown length returns -EMSGSIZE past the limit.
  */
 MUST_CHECK int exchange_limit_body(struct exchange *x, uint64_t bytes);
 /*

@@ -1,6 +1,6 @@
 /*
  * The rules of a shared cache (RFC 9111 3 and 4, RFC 5861): whether a response may be stored, its age, and whether
- * it may be reused. Pure: times are seconds of the wall clock passed in.
+ * it may be reused. Times are seconds of the wall clock, passed by the caller.
  */
 #ifndef HTTP_FRESHNESS_H
 #define HTTP_FRESHNESS_H
@@ -18,7 +18,7 @@ struct received_response {
     int64_t received_s;             /* time the response head arrived */
 };
 
-/* True if there is exactly one Date and it is valid. */
+/* True if there is a valid Date, and repetitions are equal. */
 bool headers_have_date(const struct headers *headers, int64_t now_s);
 /* The explicit freshness lifetime (4.2.1): s-maxage, max-age, Expires. DELTA_NONE: none. */
 int64_t freshness_lifetime(const struct received_response *response);
@@ -31,12 +31,13 @@ int64_t freshness_heuristic(const struct received_response *response, int64_t ma
 int64_t freshness_initial_age(const struct received_response *response);
 
 /*
- * True if a shared cache may store the response (3), regardless of its lifetime. Excluded: no-store, private, a
- * malformed Cache-Control, Authorization, must-understand, and statuses that cannot be combined or repeated (1xx, 206,
- * 304).
+ * True if a shared cache may store the response (3), regardless of its lifetime. False for no-store of the request or
+ * the response (of the response only without must-understand), private, a malformed Cache-Control, must-understand with
+ * an unknown status, a status other than a complete final response (1xx, 206, 304), and a request with Authorization
+ * unless the response has public, must-revalidate or s-maxage (3.5).
  */
 bool freshness_may_store(const struct received_response *response);
-/* The same regardless of the request: its Cache-Control and Authorization. */
+/* The same regardless of the request's Cache-Control and Authorization. */
 bool freshness_is_storable(const struct received_response *response);
 
 /* A stored response. */

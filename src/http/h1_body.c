@@ -26,8 +26,7 @@ static void send_continue(struct h1_exchange *h)
         return;
     h->continue_due = false;
     if (h1_interim_queue(h, 100, NULL) != 0)
-        h->continue_due =
-            true; /* out of memory: the client sends without it after a while, or the next pull repeats it */
+        h->continue_due = true; /* out of memory: the next pull tries again */
 }
 
 static int next_input(struct h1_exchange *h, size_t room, struct chunk *out)
@@ -53,7 +52,7 @@ static int request_next(struct body *body, unsigned accept, size_t room, struct 
         return 0;
     h->wake_pending = true;
     send_continue(h);
-    h1_session_wake(h->session); /* the owner updates its timeout: client_body_timeout applies now */
+    h1_session_wake(h->session); /* client_body_timeout applies now: the owner updates its timer */
     return -EAGAIN;
 }
 

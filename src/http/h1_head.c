@@ -1,4 +1,4 @@
-/* The meaning of a request head: target, host, framing, persistence. Other code decides what to do with it. */
+/* Evaluates a request head: target, host, framing, persistence. */
 #include "http/connection_options.h"
 #include "http/h1_parse.h"
 #include "http/url.h"
@@ -44,7 +44,7 @@ static int read_target(struct request *request, bool merge_slashes, struct arena
     return 0;
 }
 
-/* The framing fields: those that decide the extent and target of the message. Repetitions are counted. */
+/* The fields that determine the length and the host of the message and the persistence of the connection. */
 struct framing_fields {
     struct header host, content_length, transfer_encoding, expect;
     unsigned hosts, content_lengths, transfer_encodings, expects, connections;
@@ -157,7 +157,7 @@ static int read_expect(const struct framing_fields *found, struct request *reque
     return 0;
 }
 
-/* True if the connection persists (RFC 9112 9.3). */
+/* Sets *out_keepalive: the connection persists (RFC 9112 9.3). 0 or 400. */
 static int read_connection(const struct framing_fields *found, const struct request *request, bool *out_keepalive)
 {
     struct connection_options options;

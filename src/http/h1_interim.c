@@ -1,5 +1,5 @@
 /*
- * Interim responses (1xx) of one HTTP/1 exchange: queued, and given before anything else.
+ * Interim responses (1xx) of one HTTP/1 exchange: queued, and sent before all other bytes.
  */
 #include "http/h1_session.h"
 
@@ -18,7 +18,7 @@ int h1_interim_queue(struct h1_exchange *h, int status, const struct headers *he
     return error == -ENOBUFS ? 0 : error;
 }
 
-/* Frees the memory at the first call after all bytes were given: the caller has consumed them by then. */
+/* Frees the memory at the first call after all bytes were returned: the caller has sent them by then. */
 struct str h1_interim_next(struct h1_exchange *h, size_t room)
 {
     struct str next = str_slice(str_skip(buffer_str(&h->interims), h->interims_at), 0, room);

@@ -1,5 +1,5 @@
 /*
- * The line ends of responses and trailers, where a bare LF may end a line (RFC 9112 2.2).
+ * Completes the line ends of responses and trailers, where a bare LF may end a line (RFC 9112 2.2).
  */
 #ifndef HTTP_H1_LINE_ENDS_H
 #define HTTP_H1_LINE_ENDS_H

@@ -13,7 +13,7 @@ enum h1_reply_step {
     REPLY_INTERIM,                  /* status and headers are those of a 1xx; the final response follows */
     REPLY_HEAD,                     /* status and headers are final; the body follows */
     REPLY_PART,                     /* *out_part is a piece of the body: a slice of *in */
-    REPLY_WHOLE,                    /* body and trailers are complete; *in begins with unsolicited bytes */
+    REPLY_WHOLE,                    /* body and trailers are complete; *in has the bytes after the response */
     REPLY_BAD,                      /* malformed or truncated: `fault` has the reason; nothing more is read */
     REPLY_NO_MEMORY,
 };

@@ -44,8 +44,8 @@ struct h1_request {
 };
 
 /*
- * As body->next, bytes only: 1: a chunk; 0: all was given; -EAGAIN: the body has nothing yet (it wakes); other
- * -errno of the body.
+ * Returns 1 with a chunk of at most `room` bytes; 0 at the end of the request; -EAGAIN if the body has no bytes now (it
+ * calls `wake` later) or if body_not_pulled; or another -errno of the body.
  */
 MUST_CHECK int h1_request_next(struct h1_request *request, size_t room, struct chunk *out);
 

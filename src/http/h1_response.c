@@ -164,7 +164,7 @@ static int truncated_error(const struct h1_exchange *h, int error)
     return error == -ECONNRESET ? -EPROTO : error;
 }
 
-/* 1: *out is given; 0: the stage has changed, or something is pending; or an error. */
+/* 1 with *out filled in; 0: the stage has changed, or `pending` is set; or an error. */
 static int produce_body(struct h1_exchange *h, unsigned accept, size_t room, struct chunk *out)
 {
     int result = pull_part(h, accept, room);
@@ -184,7 +184,7 @@ static int produce_body(struct h1_exchange *h, unsigned accept, size_t room, str
     return produce_chunk(h, out);
 }
 
-/* Gives the bytes of a chunk in one or several pieces, then the CRLF. */
+/* Returns the bytes of a chunk in one or several pieces, then the CRLF. */
 static int produce_part(struct h1_exchange *h, size_t room, struct chunk *out)
 {
     *out = h->part;

@@ -207,7 +207,7 @@ static size_t session_consume(struct session *session, struct str bytes)
     return h1->http2_preface_received ? taken : bytes.length;
 }
 
-/* Every byte was given: continues with the next request, drains the request body, or ends the session. */
+/* The response is complete: continues with the next request, drains the request body, or ends the session. */
 static void exchange_complete(struct h1_exchange *h)
 {
     struct h1_session *h1 = h->session;

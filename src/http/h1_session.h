@@ -38,8 +38,8 @@ enum h1_stage {
     STAGE_HEAD,
     STAGE_BODY,
     STAGE_PART,                     /* the size line is sent, the bytes of the chunk follow */
-    STAGE_LAST,                     /* the body has ended; the exchange is complete when `pending` was given */
-    STAGE_COMPLETE,                 /* every byte was given */
+    STAGE_LAST,                     /* the body has ended; `pending` may have the last bytes */
+    STAGE_COMPLETE,                 /* produce has returned all bytes */
     STAGE_DRAINING,                 /* ended; the rest of the request body is being read */
 };
 
@@ -59,13 +59,13 @@ struct h1_exchange {
     int body_error;                 /* returned by next once `input` is empty */
     bool body_whole;
     bool wake_pending;              /* next returned -EAGAIN: a wake must follow */
-    bool continue_due;              /* 100 Continue is due */
+    bool continue_due;              /* 100 Continue is to be sent at the first pull */
 
     enum h1_framing framing;
     bool response_waits;            /* the response body returned -EAGAIN */
     struct str head;
-    struct buffer interims;         /* 1xx heads, sent before anything else */
-    size_t interims_at;             /* bytes of them already given */
+    struct buffer interims;         /* 1xx heads, sent before all other bytes */
+    size_t interims_at;             /* bytes of them already returned by produce */
     struct str pending;             /* sent next */
     struct chunk part;
     uint64_t rest;                  /* remaining bytes of the response's Content-Length */
@@ -85,17 +85,17 @@ void h1_session_break(struct h1_session *session, int error);
 /* Interim responses of h (h1_interim.c). */
 
 /*
- * Queues an interim response before anything else; dropped if LIMIT_INTERIM_BYTES of earlier ones are queued. 0,
- * -ENOMEM or -EINVAL.
+ * Queues an interim response, sent before all other bytes; drops it if LIMIT_INTERIM_BYTES of earlier ones are queued.
+ * 0, -ENOMEM or -EINVAL.
  */
 MUST_CHECK int h1_interim_queue(struct h1_exchange *h, int status, const struct headers *headers);
-/* Takes up to `room` bytes of those queued; empty once all were taken. */
+/* Dequeues at most `room` bytes; empty if none are left. */
 struct str h1_interim_next(struct h1_exchange *h, size_t room);
 
 /* The response of h (h1_response.c). */
 extern const struct exchange_ops h1_exchange_ops;
 /*
- * One step. 1: *out is given; 0: call again unless the stage is STAGE_COMPLETE; -EAGAIN: wait for a wake; other
+ * One step. 1 with *out filled in; 0: call again unless the stage is STAGE_COMPLETE; -EAGAIN: wait for a wake; other
  * errors: abort.
  */
 MUST_CHECK int h1_response_produce(struct h1_exchange *h, unsigned accept, size_t room, struct chunk *out);
@@ -108,7 +108,7 @@ size_t h1_body_consume(struct h1_exchange *h, struct str bytes);
 void h1_body_fail(struct h1_exchange *h, int error);
 /* True if the rest of an unread body is small enough to be read and discarded, which keeps the connection. */
 bool h1_body_drainable(const struct h1_exchange *h);
-/* Discards the rest of the body, up to LIMIT_PIPELINE_DRAIN. */
+/* From now on received body bytes are discarded. */
 void h1_body_drain(struct h1_exchange *h);
 /* Frees the buffers of the body. */
 void h1_body_finish(struct h1_exchange *h);

@@ -1,5 +1,5 @@
 /*
- * Wakes of the session's owner, by the request body and by the response.
+ * Calls the owner's `wake`, for the request body and for the response.
  */
 #include "http/h1_session.h"
 

@@ -21,8 +21,9 @@ enum h1_framing h1_framing_of(const struct exchange *x);
 /*
  * Formats the head of x's response in x's arena. `keepalive`: the connection persists (not with FRAMING_CLOSE). Adds
  * Date and Server unless the response has them; skips Content-Length, Transfer-Encoding and Connection of the
- * response. Control bytes in a value are replaced by spaces, in Location by "%0A" (RFC 9110 5.5). 0, -ENOMEM, or
- * -EINVAL: a status or name that must not be sent. x->response.fault names the field.
+ * response. Control bytes in a value are replaced by spaces, in Location percent-encoded (RFC 9110 5.5). 0, -ENOMEM, or
+ * -EINVAL: a status, reason phrase or field name that must not be sent. x->response.fault names it, or the last field
+ * with replaced bytes.
  */
 MUST_CHECK int h1_write_head(struct exchange *x, const struct session_settings *settings, int64_t now,
                              enum h1_framing framing, bool keepalive, struct str *out_head);

@@ -1,6 +1,6 @@
 /*
- * Header fields in order: lookup, change, and iteration over comma-separated lists. Names compare without ASCII
- * case; nothing is copied.
+ * Header fields in order: lookup, change, and iteration over comma-separated lists. Names are compared ignoring ASCII
+ * case.
  */
 #include "http/headers.h"
 

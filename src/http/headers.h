@@ -37,7 +37,7 @@ MUST_CHECK static inline int headers_add(struct headers *headers, struct arena *
 }
 /* Replaces all fields with this name by one. 0 or -ENOMEM. */
 MUST_CHECK int headers_set(struct headers *headers, struct arena *arena, struct str name, struct str value);
-/* Appends copies of all fields in the arena. 0 or -ENOMEM. */
+/* Appends all fields of `from`, copied to the arena. 0 or -ENOMEM. */
 MUST_CHECK int headers_copy(struct headers *headers, struct arena *arena, const struct headers *from);
 /*
  * Joins the values of all fields whose name matches `wanted` (by str_equal_nocase or a rule of the caller) with

@@ -33,7 +33,8 @@ bool mime_takes_charset(struct str type)
     struct str essence = str_trim(str_cut(&type, ';'));
 
     /*
-     * An explicit parameter stays; XML declares its own encoding (RFC 7303 3.2), JSON is always UTF-8 (RFC 8259 11).
+     * A type with a parameter is not changed. XML declares its encoding (RFC 7303 3.2); JSON has no charset (RFC 8259
+     * 11).
      */
     if (type.data || ends_nocase(essence, STR("+xml")) || ends_nocase(essence, STR("/xml")) ||
         ends_nocase(essence, STR("+json")))

@@ -16,7 +16,8 @@ const struct str *mime_find(const struct mime *mime, struct str path);
 /* The type of a path by its last extension, ignoring case, or the default type. */
 struct str mime_lookup(const struct mime *mime, struct str path);
 /*
- * True for types with a charset parameter: text types, except JSON and XML formats, whose RFCs define the encoding.
+ * True for types to which a charset parameter may be added: text types without parameters, except JSON and XML formats,
+ * whose RFCs define the encoding.
  */
 bool mime_takes_charset(struct str type);
 

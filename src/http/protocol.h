@@ -34,8 +34,8 @@ struct exchange_events {
      */
     void (*finished)(void *owner, struct exchange *x);
     /*
-     * produce has output again after -EAGAIN, or consume accepts bytes again. The owner only queues the connection;
-     * after this call it offers the unconsumed bytes and pumps.
+     * produce has output again after -EAGAIN, or consume accepts bytes again. The callback only queues the connection;
+     * later the owner calls consume with the unconsumed bytes, and produce.
      */
     void (*wake)(void *owner);
     /*
@@ -51,10 +51,10 @@ struct exchange_events {
     /* Debug log: a frame of HTTP/2 was received or queued. NULL: none, and no text is formatted. */
     void (*trace)(void *owner, struct str text);
 };
-/* The part of HTTP/2's preface that HTTP/1 takes for a request head. */
+/* The part of HTTP/2's preface that has the form of an HTTP/1 request head. */
 #define PREFACE_HEAD STR("PRI * HTTP/2.0\r\n\r\n")
 
-/* Settings of a session; they live as long as the listener's generation. */
+/* Settings of a session; they outlive it. */
 struct session_settings {
     size_t header_buffer_size;      /* client_header_buffer_size */
     size_t large_header_size;       /* size of one large buffer: the longest line */
@@ -85,7 +85,7 @@ enum session_phase {
     SESSION_WAITING,                /* the server is producing a response */
     SESSION_SENDING,                /* send_timeout between writes */
     SESSION_BLOCKED,                /* HTTP/2: responses wait for windows of the client: send_timeout */
-    SESSION_CLOSING,                /* HTTP/2: GOAWAY was sent, and its acknowledgement is outstanding: its deadline */
+    SESSION_CLOSING,                /* HTTP/2: the first GOAWAY was sent, and no stream is open: `deadline` */
     SESSION_OVER,
 };
 
@@ -113,27 +113,28 @@ struct protocol {
      */
     size_t (*consume)(struct session *session, struct str bytes);
     /*
-     * As body->next: 1: a chunk; 0: the end (close the connection in order); -EAGAIN; -ECONNRESET: abort by RST,
+     * As `next` of a body: 1: a chunk; 0: the end, the owner closes the connection; -EAGAIN; -ECONNRESET: abort by RST,
      * because a FIN would mark the end of the response; other -errno: abort.
      */
     int (*produce)(struct session *session, unsigned accept, size_t room, struct chunk *out);
     /* The state of the session, which selects the timeout of the connection. */
     enum session_phase (*phase)(const struct session *session);
     /*
-     * An exchange in progress, the newest of several, whose head was received, and how many there are. NULL: none. May
-     * be NULL.
+     * Returns the newest exchange in progress whose head was received, and the number of such exchanges; NULL: none.
+     * The function may be NULL.
      */
     const struct exchange *(*current)(const struct session *session, unsigned *out_count);
     /*
-     * The session measures the timeouts of its streams, in place of those of the phases HEAD, BODY, BLOCKED and
-     * CLOSING: the monotonic clock in milliseconds at which SESSION_DEADLINE is due; UINT64_MAX: never. NULL: it does
-     * not.
+     * Returns the time (monotonic clock in milliseconds) at which SESSION_DEADLINE is due; UINT64_MAX: never. Such a
+     * session measures the timeouts of its streams itself, in place of those of the phases HEAD, BODY, BLOCKED and
+     * CLOSING. The function may be NULL.
      */
     uint64_t (*deadline)(const struct session *session);
     /*
-     * A timeout passed, the peer closed its sending side, or the server is stopping: the session completes responses
-     * in progress, a new connection also the response to its first request, then produce returns 0. May call back
-     * (`rejected` with 408, `wake`); the owner calls phase and produce afterwards.
+     * Reports a timeout, the close of the peer's sending side, or the stop of the server. After SESSION_DRAIN the
+     * session completes the responses in progress, a new connection also the response to its first request; then
+     * produce returns 0. May call events (`rejected` with 408, `client_closed`, `wake`). The owner calls phase and
+     * produce afterwards.
      */
     void (*signal)(struct session *session, enum session_signal signal);
     void (*close)(struct session *session); /* cancels open exchanges (`finished` for each) and frees the session */

@@ -17,7 +17,7 @@ struct protocol_counters {
     uint64_t h2_connection_errors[H2_COUNTED_ERRORS];
 };
 
-/* Counts one event under an error code of the wire. */
+/* Counts one event under an error code of a frame. */
 static inline void protocol_count_error(uint64_t counts[H2_COUNTED_ERRORS], uint32_t code)
 {
     counts[code < H2_COUNTED_ERRORS - 1 ? code : H2_COUNTED_ERRORS - 1]++;

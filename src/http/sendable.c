@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-/* Replaces control bytes of a value by spaces (RFC 9110 5.5), in a URL by "%0A". data NULL: out of memory. */
+/* Replaces control bytes by spaces (RFC 9110 5.5), or percent-encodes them in a URL. data NULL: out of memory. */
 static struct str replace_control_bytes(struct arena *arena, const struct header *field)
 {
     bool url = str_equal_nocase(field->name, STR("Location"));

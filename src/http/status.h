@@ -6,7 +6,7 @@
 
 #include "base/str.h"
 
-/* A status is an int between 100 and 599; 0 means "none yet". The standard reason phrase, or an empty str. */
+/* The standard reason phrase of a status, or an empty str. */
 struct str status_reason(int status);
 /* True for statuses without content: 1xx, 204, 304 (RFC 9110 6.4.1). */
 bool status_bodiless(int status);

@@ -20,12 +20,11 @@ struct trace_context {
 };
 
 /*
- * Reads the only traceparent of a request into slices of its value. False, and the caller begins a new trace: the
- * field is absent, repeated or invalid. A higher version is read by the rule of 3.2.4: the members of version 00, and
- * further ones after a dash.
+ * Parses traceparent into slices of its value. False if the field is absent, repeated or invalid: the caller then
+ * starts a new trace. In versions above 00, further members after a dash are ignored (3.2.4).
  */
 MUST_CHECK bool traceparent_read(const struct headers *headers, struct trace_context *out);
-/* Writes it as version 00, without a terminating NUL. */
+/* Writes traceparent as version 00, without a terminating NUL. */
 void traceparent_write(const struct trace_context *context, char out[TRACEPARENT_LENGTH]);
 
 /*

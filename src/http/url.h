@@ -12,7 +12,7 @@ struct url_target {
     struct str target;
     struct str path;                /* decoded, dot segments removed, begins with "/" */
     struct str query;               /* raw; data NULL: none */
-    struct str authority;           /* of absolute-form and authority-form; else empty */
+    struct str authority;           /* of absolute-form; else empty */
     bool asterisk;                  /* OPTIONS * */
     bool bare;                      /* absolute-form without path and query */
     bool traverses;                 /* the path had a ".." segment before normalisation */
@@ -21,13 +21,13 @@ struct url_target {
 /*
  * Splits and normalises a request target: percent-decoding (malformed escapes, %00 and control bytes are rejected),
  * dot segments (RFC 3986 5.2.4; a path above "/" is rejected), repeated slashes merged if `merge_slashes`,
- * fragments rejected. 0, or -EINVAL (400).
+ * fragments rejected. 0, -EINVAL (400), or -ENOMEM.
  */
 MUST_CHECK int url_target_parse(struct arena *arena, struct str target, bool merge_slashes,
                                 struct url_target *out_target);
-/* Normalises an internal path ("/a/../b" of a rewrite or error_page). */
+/* Normalises a decoded path ("/a/../b" of a rewrite or error_page). 0, -EINVAL or -ENOMEM. */
 MUST_CHECK int url_path_normalise(struct arena *arena, struct str path, bool merge_slashes, struct str *out_path);
-/* Parses Host (RFC 9110 7.2): name in lower case, IPv6 in brackets, port. 0, or -EINVAL. */
+/* Parses Host (RFC 9110 7.2): name in lower case, IPv6 in brackets, port. 0, -EINVAL or -ENOMEM. */
 MUST_CHECK int url_host_parse(struct arena *arena, struct str text, struct str *out_host, uint16_t *out_port);
 /* True if a segment begins with a dot (.git, .env), except .well-known (RFC 8615). */
 bool url_path_hidden(struct str path);

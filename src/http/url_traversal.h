@@ -1,6 +1,6 @@
 /*
  * Checks a path joined from pieces of the configuration and of the request: detects a ".." of the request that leaves
- * the directory of the configuration.
+ * the directory that the configuration sets.
  */
 #ifndef HTTP_URL_TRAVERSAL_H
 #define HTTP_URL_TRAVERSAL_H
