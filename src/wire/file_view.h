@@ -9,7 +9,7 @@
 
 struct file_view {
     unsigned references;
-    int fd;                         /* the file; closed at the end of its run at the earliest */
+    int fd;                         /* the file; not owned, open until the end of its run */
     int64_t at;                     /* file offset of `bytes` */
     size_t length;
     uint64_t checked_ms;            /* time of the last probe of the page cache */
@@ -19,8 +19,9 @@ struct file_view {
 };
 
 /*
- * The bytes of the file at [at, at + length) in *view. If *view does not have them, maps a part of the `run` bytes that
- * begin at `at`, and replaces *view. NULL: they are not in the page cache, or cannot be mapped; *view may then be NULL.
+ * Returns the bytes of the file at [at, at + length) in *view. If *view does not have them, maps a part of the `run`
+ * bytes that begin at `at`, and replaces *view. NULL: they are not in the page cache, or cannot be mapped; *view may
+ * then be NULL.
  */
 const char *file_view_cover(struct wire_shared *shared, struct file_view **view, int fd, int64_t at, size_t length,
                             uint64_t run);

@@ -1,5 +1,5 @@
 /*
- * Parts of mapped files between the bytes of an output block, so that heads in memory and the file leave by one send.
+ * Parts of mapped files between the bytes of an output block, so that one call sends heads in memory and the file.
  * Private to wire/.
  *
  * Parts may be appended while earlier ones are in flight: the vector of the send does not change.

@@ -1,6 +1,6 @@
 /*
- * The pool of output blocks: last in, first out, for cache locality. Plaintext is in a block only until it is sealed
- * in place; pooled blocks contain ciphertext, or bytes that were sent in the clear.
+ * The pool of output blocks: last in, first out, for cache locality. Pooled blocks are not wiped, except for keys. They
+ * contain ciphertext, or plaintext that was passed to the socket (plain TCP, kTLS) or to SSL_write.
  */
 #include "wire/output_block.h"
 

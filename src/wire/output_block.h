@@ -12,7 +12,10 @@
 
 #include "wire/gather.h"
 
-/* A struct record_key for the kernel, installed after the blocks before it were sent; wiped on release of the block. */
+/*
+ * A value of output_block.type: the block has a struct record_key, which the kernel gets after the blocks before were
+ * sent. The key is wiped when the block is released.
+ */
 enum { BLOCK_KEY = 1 };
 
 struct output_block {

@@ -1,6 +1,6 @@
 /*
- * Pipes for splice(2) from one socket to another without copying. A worker keeps a few; a pipe with bytes left in it
- * is closed and never reused (rule 18).
+ * Pipes for splice(2) from one socket to another without copying. A worker keeps LIMIT_FREE_PIPES empty ones; a pipe
+ * with bytes left in it is closed and never reused (rule 18).
  */
 #ifndef WIRE_PIPE_POOL_H
 #define WIRE_PIPE_POOL_H
@@ -28,8 +28,8 @@ void pipe_pool_init(struct pipe_pool *pool, struct loop *loop);
 void pipe_pool_finish(struct pipe_pool *pool);
 
 /*
- * Takes an empty pipe with one reference. NULL: LIMIT_PIPES are in use, or the system grants no sufficiently large
- * one; bytes are then copied.
+ * Takes an empty pipe with one reference. NULL: LIMIT_PIPES are in use, or the kernel grants no sufficiently large one;
+ * the caller then copies the bytes.
  */
 struct pipe *pipe_pool_get(struct pipe_pool *pool);
 /* Adds a reference. */

@@ -1,10 +1,10 @@
 /*
- * One socket as a byte pipe: plain, user-space TLS or kTLS; code above does not depend on which. The wire owns
+ * One socket as a byte stream: plain, user-space TLS or kTLS; code above does not depend on which. The wire owns
  * queued output until it is sent, in order, and decides how each chunk is sent.
  *
- * Sending is pulled: while wire_room() > 0 the owner gives the next chunk, and wire_flush ends the round. Bytes are
- * copied at once and sealed when a record is full or on flush. A file span stays queued, and there is no room after
- * it, until it is read or sent. Then the event `writable` follows.
+ * Sending is pulled: while wire_room() > 0 the owner adds the next chunk by wire_send, and wire_flush ends the round.
+ * Bytes are copied at once and sealed when a record is full or on flush. A file span stays queued, and there is no room
+ * after it, until it is read or sent. Then the event `writable` follows.
  */
 #ifndef WIRE_WIRE_H
 #define WIRE_WIRE_H
@@ -65,7 +65,7 @@ struct wire_counters {
     uint64_t promotions;
     uint64_t declines[WIRE_REASONS];    /* responses not encrypted by the kernel, by reason */
     uint64_t records;                   /* sealed in user space */
-    uint64_t rekeyings;                 /* second keys accepted by the kernel */
+    uint64_t rekeyings;                 /* next keys (KeyUpdate) accepted by the kernel */
     uint64_t handshakes_full, handshakes_resumed, handshakes_failed;
 };
 
@@ -103,7 +103,7 @@ enum wire_close_reason {
     WIRE_CLOSE_PROTOCOL,              /* TLS failure */
     WIRE_CLOSE_ABORT,                 /* aborted: the response cannot be completed */
     WIRE_CLOSE_REFUSED,               /* aborted: the peer gets no response */
-    WIRE_CLOSE_BROKEN,                /* aborted by RST: the peer would take a close for a complete response */
+    WIRE_CLOSE_BROKEN,                /* aborted by RST, because a FIN would mark the end of the response */
 };
 
 struct wire_events {
@@ -115,22 +115,23 @@ struct wire_events {
     /* Ready for application data: after the handshake, if any. */
     void (*opened)(struct wire *wire);
     /*
-     * Received bytes: returns how many were consumed. If all were, more may follow from bytes already received; the
-     * rest is kept and offered again after the next wire_receive. Length 0, once: end of stream.
+     * Passes received bytes to the owner, which returns the number that it has consumed. If it has consumed all, the
+     * event may follow again for bytes that were received at once with these. The wire keeps the others, and passes
+     * them again after the next wire_receive. Length 0, once: end of stream.
      */
     size_t (*received)(struct wire *wire, struct str bytes);
     /* wire_receive_pipe: `count` bytes are in the pipe. May be NULL if that is not used. */
     void (*piped)(struct wire *wire, size_t count);
-    /* wire_room() > 0 again. The owner continues and flushes. */
+    /* wire_room() > 0 again. The owner calls wire_send and wire_flush. */
     void (*writable)(struct wire *wire);
     /*
-     * All given bytes were sent, or lingering began: the owner restarts its timeout. Called from completions only.
-     * May be NULL.
+     * All output was sent, or lingering began: the owner restarts its timeout. Called from completions only. May be
+     * NULL.
      */
     void (*drained)(struct wire *wire);
     /*
-     * The connection must end soon (key limit reached, or the key could not be replaced): complete the response,
-     * then close. May be NULL.
+     * The connection must end soon, because its key is near its limit, or the peer has requested a new one, and it
+     * cannot be replaced. The owner completes the response, then closes. May be NULL.
      */
     void (*ending)(struct wire *wire);
     /*
@@ -181,7 +182,7 @@ enum span_method {
 
 enum turn_room {
     TURN_ROOM_UNKNOWN = 0,
-    TURN_QUEUE_FULL = UINT8_MAX,    /* what the socket takes at once is queued, or it takes nothing */
+    TURN_QUEUE_FULL = UINT8_MAX,    /* as much is queued as the socket accepts without waiting */
 };
 
 enum wire_state {
@@ -226,12 +227,12 @@ struct wire {
     uint8_t ktls_failure;               /* enum ktls_reason: enabling kTLS failed, and is not tried again */
     bool promoting;                     /* the span waits for an empty queue, then for the kernel */
     uint8_t span_method;                /* enum span_method */
-    uint8_t gather_doublings;           /* LIMIT_GATHER_FIRST, doubled this often, is what may be gathered */
+    uint8_t gather_doublings;           /* at most LIMIT_GATHER_FIRST << gather_doublings bytes are gathered */
     bool receiving;                     /* wire_receive is pending */
-    bool receives_large;                /* ... or wire_receive_large */
+    bool receives_large;                /* the pending request is by wire_receive_large */
     bool watching;                      /* wire_watch is pending */
     bool delivering;                    /* inside `received` or `opened` */
-    bool turn_ended;                    /* by the last chunk */
+    bool turn_ended;                    /* the last chunk had ends_turn */
     uint8_t unsent_doublings;
     uint8_t turn_room;                  /* full records that the socket takes at once, or a value of enum turn_room */
     bool was_full;                      /* there was no room before the send in flight */
@@ -265,18 +266,19 @@ MUST_CHECK int wire_open_client(struct wire *wire, struct wire_shared *shared, c
                                 struct str name, const struct tls_resumption *resumption);
 
 /*
- * The socket accepts output only while less than `bytes` are queued in it and not sent (TCP_NOTSENT_LOWAT, tcp(7)):
- * what is in the socket cannot be overtaken by a more urgent response. To a peer that acknowledges more than `bytes`
- * in UNSENT_MS, the limit is what it acknowledges in that time, up to `bytes` doubled UNSENT_DOUBLINGS times. After a
- * chunk with `ends_turn` there is room again only as far as the socket takes more at once, and not before a send that
- * waits for the socket is complete: at most one record waits, with a part of a record of response heads before it. No
- * effect on Unix sockets.
+ * Limits the bytes that are queued in the socket and not sent to `bytes` (TCP_NOTSENT_LOWAT, tcp(7)), because a more
+ * urgent response cannot overtake them. If the peer acknowledges more than `bytes` in UNSENT_MS, the limit is raised to
+ * the bytes acknowledged in that time, at most `bytes` << UNSENT_DOUBLINGS.
+ *
+ * After a chunk with `ends_turn`, wire_room() is 0 while a send is in flight, or while as much is queued as the socket
+ * accepts without waiting. At most one record, after response heads of less than half a record, then waits for the
+ * socket. No effect on Unix sockets.
  */
 void wire_limit_unsent(struct wire *wire, uint32_t bytes);
 
 /*
- * Changes the settings, which must outlive the wire. No effect while a record is open under another record size,
- * whose room wire_room has announced.
+ * Changes the settings, which must outlive the wire. No effect if the record size differs while a record is open, whose
+ * room wire_room has announced.
  */
 void wire_apply_settings(struct wire *wire, const struct wire_settings *settings);
 
@@ -305,17 +307,17 @@ bool wire_has_no_input(const struct wire *wire);
  */
 void wire_watch(struct wire *wire);
 
-/* Bytes that may be given now; 0: wait for `writable`. */
+/* Bytes that wire_send accepts now; 0: wait for `writable`. */
 size_t wire_room(const struct wire *wire);
 /* The kinds of chunk that the wire accepts now: bits of enum chunk_kind. */
 unsigned wire_accepts(const struct wire *wire);
 /*
- * Gives the next chunk; wire_room() > 0. Bytes (at most wire_room) are copied or encrypted before the return. A span of
- * a file or a pipe may have any length (a pipe holds all of it), and its source stays open until there is room again,
- * or `closed`. 0 or -errno; after an error only wire_close is allowed.
+ * Adds the next chunk; wire_room() > 0. Bytes (at most wire_room) are copied or encrypted before the return. A span of
+ * a file or a pipe may have any length (the pipe must contain all of it), and its source stays open until there is room
+ * again, or `closed`. 0 or -errno; after an error only wire_close is allowed.
  */
 MUST_CHECK int wire_send(struct wire *wire, const struct chunk *chunk);
-/* Ends a round: everything queued is sent, with the open record closed. */
+/* Ends a round: closes the open record, and sends all queued output. */
 void wire_flush(struct wire *wire);
 /*
  * Closes the sending direction only: after the queued output, close_notify (TLS) and FIN (not on a kTLS socket: see
@@ -357,8 +359,8 @@ static inline bool wire_lingering(const struct wire *wire)
     return wire->state == WIRE_LINGERING;
 }
 /*
- * True if closing the socket would lose output: the kernel drops records of a kTLS socket that have not reached TCP,
- * and there are none only once TCP is empty in two successive checks. Such lingering counts as sending:
+ * True if closing the socket would lose output: the kernel then drops records of a kTLS socket that it has not passed
+ * to TCP. False once two successive checks found no unacknowledged bytes in TCP. Such lingering counts as sending:
  * wire_bytes_sent shows whether the peer accepts data. A check costs one or two system calls.
  */
 bool wire_unacknowledged(struct wire *wire);

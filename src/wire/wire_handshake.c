@@ -46,7 +46,7 @@ static void fall_back_to_plain(struct wire *wire)
     wire->events->opened(wire);
 }
 
-/* Complete, or early data arrived and the rest follows with further input. */
+/* The handshake is complete; or early data has arrived, and the handshake continues with further input. */
 static void handshake_finished(struct wire *wire)
 {
     struct wire_counters *counters = wire->shared->counters;

@@ -59,7 +59,7 @@ void wire_check_key_limit(struct wire *wire)
         !is_past(wire, key_change_mark(wire)))
         return;
     if (wire_may_rekey(wire) && tls_session_update_key(wire->tls) == 0) {
-        if (wire->sealing == SEALING_OPENSSL) /* other sealers start over with their key */
+        if (wire->sealing == SEALING_OPENSSL) /* in other states the new key restarts the count */
             wire->key.sequence = 0;
         return;
     }

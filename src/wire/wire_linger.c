@@ -5,7 +5,7 @@
 
 #include "base/limits.h"
 
-/* The peer closed, but may not have received all output. No event reports its acknowledgements: polls by a timer. */
+/* After the peer's FIN: checks at intervals whether TCP has unacknowledged bytes, since no event reports it. */
 static void tail_timer_expired(struct op *op, int result)
 {
     struct wire *wire = container_of(op, struct wire, receive);

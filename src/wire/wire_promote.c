@@ -24,7 +24,7 @@ static uint64_t transfer_length(const struct wire *wire)
     return wire->span.file.whole > length ? wire->span.file.whole : length;
 }
 
-/* The reason of machine and measurement not to use kTLS for a body of `length` bytes; KTLS_OK: none. */
+/* The reason, by the probe or the measurement, not to use kTLS for a body of `length` bytes; KTLS_OK: none. */
 static unsigned connection_ktls_reason(const struct wire *wire, const struct tls_settings *settings, uint64_t length)
 {
     const struct ktls_choice *choice = settings->ktls == TLS_KTLS_AUTO ? wire->shared->ktls_choice : NULL;

@@ -80,7 +80,7 @@ static void await_socket(struct wire *wire)
     loop_poll(wire->shared->loop, &wire->send, wire->fd, POLLOUT);
 }
 
-/* What was sent is complete. While the socket is full, the next response to send is not chosen. */
+/* After a complete send: continues, or waits for the socket, so that the owner chooses the next response later. */
 static void begin_turn(struct wire *wire, bool was_writable)
 {
     if (wire->unsent_max > 0)
@@ -117,7 +117,7 @@ static bool is_ready(const struct output_block *block)
     return block && !block->type && output_block_is_ready(block);
 }
 
-/* Up to two blocks, as far as no mapped parts lie between their bytes. */
+/* Sends up to two blocks without mapped parts. */
 static void submit_blocks(struct wire *wire, struct output_block *first, int flags)
 {
     struct output_block *block = first;
@@ -141,7 +141,7 @@ static void submit_gathered(struct wire *wire, struct output_block *block, int f
                     !block->next && flags ? MSG_MORE : 0);
 }
 
-/* The socket determines how much is gathered for the next send: more while it takes all at once. */
+/* The limit of gathered bytes is doubled while the socket accepts all of them at once. */
 static void adapt_gather(struct wire *wire, bool at_once)
 {
     if (!at_once)
@@ -277,7 +277,7 @@ static void push_end(struct wire *wire)
     }
 }
 
-/* Half-close: the sending direction ends. */
+/* Half-close: close_notify, then FIN. */
 static void push_half(struct wire *wire)
 {
     if (wire->tls && !wire->notified) {

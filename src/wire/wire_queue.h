@@ -25,7 +25,7 @@ void wire_fail(struct wire *wire, enum wire_close_reason end);
 void wire_finish_close(struct wire *wire);
 /* Maps an error of the socket. */
 enum wire_close_reason wire_close_reason_of(int error);
-/* One line at `level` about this connection. */
+/* Logs one line about this connection; `error` is -errno, or 0. */
 void wire_log(struct wire *wire, enum log_level level, const char *what, int error);
 
 /* wire_record.c */
@@ -80,19 +80,19 @@ static inline size_t wire_gather_max(const struct wire *wire)
 
 /* wire_key.c */
 
-/* True if a peer's KeyUpdate can be answered. */
+/* True if the key can be replaced: kTLS before Linux 6.14 cannot. */
 bool wire_may_rekey(const struct wire *wire);
 /* Queues the next key of a kTLS wire. 0, -ENOMEM, or -ENOBUFS: too many are queued. */
 MUST_CHECK int wire_queue_key(struct wire *wire, const struct record_key *key);
-/* Gives the key at the front of the queue to the kernel. False: refused, and the wire is failing. */
+/* Passes the key at the front of the queue to the kernel. False: refused, and the wire is failing. */
 MUST_CHECK bool wire_rekey(struct wire *wire);
-/* Counts bytes given to the kernel as an upper bound of records. */
+/* Adds an upper bound of the kernel's records for `bytes` to the sequence number of a kTLS wire. */
 void wire_count_key_use(struct wire *wire, uint64_t bytes);
 /* Replaces a key near its limit, or calls `ending`, once. */
 void wire_check_key_limit(struct wire *wire);
 /* Calls `ending`, once. */
 void wire_announce_end(struct wire *wire);
-/* Bytes of a span that may be given to the kernel before wire_check_key_limit checks again; 0: none under this key. */
+/* Bytes of a span that may be passed to the kernel before wire_check_key_limit checks again; 0: none under this key. */
 uint64_t wire_key_allows(struct wire *wire);
 
 /* wire_tls.c: receives the output of tls_session. */
@@ -102,7 +102,7 @@ extern const struct tls_output wire_tls_output;
 
 /* True if the span is sent by sendfile or splice: the socket takes plaintext, and the span is not short. */
 bool wire_span_is_direct(const struct wire *wire);
-/* Chooses how to send the span just given, which belongs to a transfer of `whole` bytes. Maps its file if necessary. */
+/* Chooses how to send the new span, which belongs to a transfer of `whole` bytes. Maps its file if necessary. */
 enum span_method wire_span_choose_method(struct wire *wire, uint64_t whole);
 /* SPAN_MAPPED: adds the span to the last block, and counts it. 0 or -errno. */
 MUST_CHECK int wire_span_gather(struct wire *wire);
@@ -129,9 +129,9 @@ MUST_CHECK bool wire_span_push_done(struct wire *wire, int result);
 
 /* True if bytes of a pipe can be sent by splice, or could after a hand-off of the key to the kernel. */
 bool wire_may_splice(const struct wire *wire);
-/* Decides whether the kernel encrypts the span just given: sets `promoting`, or accounts for its path. */
+/* Decides whether the kernel encrypts the new span: sets `promoting`, or accounts for its path. */
 void wire_choose_sealing(struct wire *wire);
-/* The queue is empty: gives the key to the kernel. False: it refused, and user space continues. */
+/* Passes the key to the kernel; the queue is empty. False: the kernel refused, and encryption stays in user space. */
 MUST_CHECK bool wire_promote(struct wire *wire);
 
 /* wire_linger.c */
@@ -152,11 +152,11 @@ void wire_continue(struct wire *wire, bool was_writable);
 
 /* wire_turn.c */
 
-/* After a send: adapts unsent_max, if there is one, to the rate at which the peer acknowledges bytes. */
+/* Adapts unsent_max, which is not 0, to the rate at which the peer acknowledges bytes; called after a send. */
 void wire_adapt_unsent(struct wire *wire);
-/* turn_ended: limits what is queued to what the socket takes at once. */
+/* After a chunk with ends_turn: limits the queue to the bytes that the socket accepts without waiting. */
 void wire_end_turn(struct wire *wire);
-/* turn_ended, and a send is complete: true if the queue is empty, and the socket takes less than one record. */
+/* After a complete send: true if the queue is empty, and the socket accepts less than one record. */
 bool wire_turn_waits(struct wire *wire);
 
 /* wire_handshake.c */

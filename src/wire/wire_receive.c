@@ -66,7 +66,7 @@ static bool deliver_plaintext(struct wire *wire, struct str plain, struct str ci
     return false;
 }
 
-/* Decrypts and offers until the session needs more ciphertext or the owner stops consuming. */
+/* Decrypts and delivers until the session needs more ciphertext or the owner stops consuming. */
 static void read_records(struct wire *wire, struct str cipher)
 {
     while (wire->state == WIRE_OPEN) {
@@ -176,7 +176,7 @@ static void receive_done(struct op *op, int result)
     } else if (result == 0) {
         wire->truncated = wire->tls != NULL;
         peer_ended(wire);
-    } else if (wire->state == WIRE_DRAINING) { /* close was requested before the end was decided */
+    } else if (wire->state == WIRE_DRAINING) { /* the wire is closing: the bytes are discarded */
         wire->received += (uint64_t)result;
         wire->receiving = false;
     } else {

@@ -54,13 +54,12 @@ static size_t record_size(const struct wire *wire)
     return record_size_at(wire, 0);
 }
 
-/* Equal for most connections, which share the pool of blocks. */
+/* The same value for all states but one, so that most connections share blocks of the pool. */
 static size_t capacity_overhead(const struct wire *wire)
 {
     return wire->sealing == SEALING_OPENSSL ? OPENSSL_OVERHEAD : RECORD_OVERHEAD;
 }
 
-/* The capacity for block_size bytes of plaintext in records. */
 size_t output_block_capacity(const struct wire *wire)
 {
     size_t size = full_record(wire);
@@ -165,7 +164,7 @@ size_t wire_record_room(const struct wire *wire, const struct output_block *bloc
 int wire_record_places(const struct wire *wire, struct output_block *block, uint64_t length, struct iovec *places)
 {
     size_t room = block_room(wire, block), want = wire_record_room(wire, block);
-    int max = wire->sealing == SEALING_USER ? RECORDS_AT_ONCE : 1; /* other sealers do not seal in place */
+    int max = wire->sealing == SEALING_USER ? RECORDS_AT_ONCE : 1; /* in other states nothing is sealed in place */
     char *at = wire_record_end(wire, block);
     size_t ahead = block->open;
     int count = 0;

@@ -1,6 +1,6 @@
 /*
  * Adds chunks of the owner to the queue: bytes are copied into the open record, a span is read into it or waits for
- * the blocks before it. The pump that sends the queue: wire_push.c.
+ * the blocks before it. wire_push.c sends the queue.
  */
 #include "wire/wire_queue.h"
 

@@ -169,7 +169,7 @@ void wire_span_push(struct wire *wire, op_done *done)
                       wire->small_send_buffer);
 }
 
-/* The pipe holds all requested bytes: a partial result is fine, an empty one is an error. */
+/* True if the source ended early. A pipe contains all requested bytes: only an empty result is an error. */
 static bool is_incomplete(const struct wire *wire, int result)
 {
     const struct op *op = &wire->send;

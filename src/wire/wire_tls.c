@@ -124,7 +124,7 @@ static void key_ready(void *owner, const struct record_key *key)
 }
 
 /*
- * Rule 9: if the kernel's key cannot be replaced, a request for a new one is not answered. The peer reads with the
+ * Rule 9: if the kernel's key cannot be replaced, a request for a new one is not answered. The peer decrypts with the
  * old key until the response is complete, and the connection ends.
  */
 static bool may_update_key(void *owner)

@@ -1,6 +1,6 @@
 /*
- * A more urgent response cannot overtake what is queued. Where several responses share a connection, the wire therefore
- * accepts no more than the socket takes at once, or one record (wire_limit_unsent).
+ * A more urgent response cannot overtake queued bytes. Where several responses share a connection, the wire therefore
+ * queues no more than the socket accepts without waiting, or one record (wire_limit_unsent).
  */
 #include "wire/wire_queue.h"
 
@@ -39,7 +39,7 @@ static uint8_t doublings_for(uint32_t min, uint64_t bytes)
     return doublings;
 }
 
-/* Bytes acknowledged since the last call. Those of a kTLS socket may decrease: TCP counts its record heads, too. */
+/* Bytes acknowledged since the last call. The count of a kTLS socket may decrease: TCP counts record heads, too. */
 static uint32_t newly_confirmed(struct wire *wire)
 {
     uint32_t confirmed = (uint32_t)wire_bytes_confirmed(wire), bytes = confirmed - wire->confirmed;
@@ -82,7 +82,7 @@ static size_t send_buffer_room(const struct wire *wire)
     return size_sub_sat(memory[SK_MEMINFO_SNDBUF], memory[SK_MEMINFO_WMEM_QUEUED]);
 }
 
-/* Records that a send passes to the socket without waiting. */
+/* The number of full records that the socket accepts without waiting. */
 static uint8_t socket_records(const struct wire *wire)
 {
     size_t memory = send_buffer_room(wire), room;
