@@ -52,9 +52,7 @@ struct aead_engine {
     struct aead *(*open)(void);
     /* Frees the engine; its keys were freed before. */
     void (*close)(struct aead *aead);
-    /*
-     * Expands a key for one direction; `*key` is NULL, or a key of this engine that is replaced. False: out of memory.
-     */
+    /* Expands a key for one direction; replaces `*key`, a key of this engine, or NULL. False: out of memory. */
     bool (*key_set)(struct aead *aead, void **key, uint8_t cipher, bool decrypts, const uint8_t *bytes);
     /* Wipes and frees. Accepts NULL. */
     void (*key_free)(void *key);

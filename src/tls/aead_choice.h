@@ -17,7 +17,7 @@ enum aead_state {
     AEAD_USABLE,
     AEAD_NOT_BUILT,
     AEAD_UNAVAILABLE,               /* the processor lacks its instructions, or memory is short */
-    AEAD_NO_CIPHER,                 /* it does not implement the cipher */
+    AEAD_NO_CIPHER,                 /* the engine does not implement the cipher */
     AEAD_WRONG,                     /* a known-answer test failed */
 };
 

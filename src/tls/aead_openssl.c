@@ -72,7 +72,7 @@ static void openssl_close(struct aead *aead)
     free(own);
 }
 
-/* With another key under the same cipher, OpenSSL keeps what it allocated. */
+/* OpenSSL reuses the allocations of a key under the same cipher. */
 static bool openssl_key_set(struct aead *aead, void **key, uint8_t cipher, bool decrypts, const uint8_t *bytes)
 {
     const struct openssl_aead *own = container_of(aead, struct openssl_aead, aead);
@@ -99,9 +99,9 @@ static bool encrypt_part(EVP_CIPHER_CTX *sealing, uint8_t *into, const void *fro
 }
 
 /*
- * Encrypts the parts one after the other, and `inner` (0: none) as the last byte. In-place plaintext gets it
- * appended. Otherwise whole cipher blocks are encrypted directly from the last part, and its rest is copied beside
- * the inner type, so that no block is split.
+ * Encrypts the parts one after the other, and `inner` (0: none) as the last byte. To plaintext in place `inner` is
+ * appended. Otherwise whole cipher blocks are encrypted directly from the last part, and the rest of it is copied to
+ * `into` before `inner`, so that no block is split.
  */
 static uint8_t *encrypt_parts(EVP_CIPHER_CTX *sealing, uint8_t inner, const struct iovec *parts, int count,
                               uint8_t *into)
@@ -135,7 +135,7 @@ static uint8_t *encrypt_parts(EVP_CIPHER_CTX *sealing, uint8_t inner, const stru
     return into;
 }
 
-/* Sets the next nonce. Length -1 means the whole: an init call would first query the nonce length by name. */
+/* Sets the next nonce. Length -1 means the whole nonce. An init call would first query the nonce length by name. */
 static bool set_nonce(const struct openssl_aead *own, EVP_CIPHER_CTX *context, uint8_t cipher, uint8_t *nonce)
 {
     OSSL_PARAM whole[] = {

@@ -1,5 +1,5 @@
 /*
- * Known answers of the AEAD engines. The plaintext is longer than any loop of an implementation is unrolled; the tag
+ * Known answers of the AEAD engines. The longest plaintexts exceed the unrolled loops of any implementation; the tag
  * depends on every byte of the ciphertext.
  */
 #include "tls/aead_choice.h"

@@ -17,8 +17,8 @@ struct cipher_context {
 };
 
 /*
- * The connection's context of one direction, `*hint`, with `key` set; NULL when out of memory. `*hint` is NULL at
- * first, and becomes NULL when the cache evicts the context.
+ * Returns the connection's context of one direction, `*hint`, with `key` set; NULL when out of memory. `*hint` is NULL
+ * at first, and becomes NULL when the cache evicts the context.
  */
 struct cipher_context *cipher_context_for(struct cipher_context_cache *cache, const struct record_key *key,
                                           bool decrypts, struct cipher_context **hint);

@@ -1,5 +1,5 @@
 /*
- * The two system calls that give a key to the kernel, and the one that sends a record of another type.
+ * The two system calls that pass a key to the kernel, and the one that sends a record of another type.
  */
 #include "tls/ktls.h"
 
@@ -79,7 +79,7 @@ enum ktls_reason ktls_enable_error(const struct ktls_calls *calls, int fd, const
     *out_error = -error;
     if (reason != KTLS_OK)
         return reason;
-    /* The call that can fail comes last: nothing has to be undone. */
+    /* The last step: if it fails, nothing has to be undone. */
     error = set_crypto_key(calls, fd, key);
     *out_error = -error;
     return error == 0 ? KTLS_OK : KTLS_TX_REFUSED;

@@ -1,6 +1,5 @@
 /*
- * Kernel TLS: probing for support and handing over a key (Documentation/networking/tls.rst). TX only: OpenSSL
- * receives (rule 1).
+ * Kernel TLS: probing for support and handing over a key (Documentation/networking/tls.rst). Transmit only (rule 1).
  */
 #ifndef TLS_KTLS_H
 #define TLS_KTLS_H
@@ -49,16 +48,16 @@ struct ktls_support {
  * for missing support.
  */
 void ktls_probe(const struct ktls_calls *calls, struct ktls_support *out_support);
-/* True if the kernel encrypts with the cipher in a version of TLS; with any cipher. */
+/* True if the kernel encrypts with the cipher in at least one version of TLS; with at least one cipher. */
 bool ktls_supports(const struct ktls_support *support, uint8_t cipher);
 bool ktls_is_supported(const struct ktls_support *support);
 /* Formats one log line: "kTLS: available (TLS 1.3: AES-128-GCM, ...)" or "kTLS: not available: ... (remedy)". */
 struct str ktls_describe(const struct ktls_support *support, char *into, size_t size);
 
 /*
- * Gives the key to the kernel: TCP_ULP, then TLS_TX with the current sequence number and explicit nonce. Nothing may
- * be queued or in flight (rule 5). KTLS_OK: the kernel encrypts all bytes sent on fd from now on. Otherwise the
- * socket is unchanged and the connection continues in user space with the same key (rule 12).
+ * Passes the key to the kernel: TCP_ULP, then TLS_TX with the current sequence number and explicit nonce. Nothing may
+ * be queued or in flight (rule 5). KTLS_OK: the kernel encrypts all bytes sent on fd from now on. Otherwise the socket
+ * sends bytes unchanged, and encryption continues in user space with the same key (rule 12).
  */
 MUST_CHECK enum ktls_reason ktls_enable(const struct ktls_calls *calls, int fd, const struct record_key *key);
 /* As ktls_enable; `*out_error` is the errno of the failing call, 0 if none failed. */

@@ -1,5 +1,5 @@
 /*
- * The TLS record layer of one connection in user space. For sending it owns key, nonce and sequence number until
+ * The TLS record layer of one connection in user space. It uses key, nonce and sequence number for sending until
  * ktls_enable copies them to the kernel (tls/ktls.h).
  */
 #ifndef TLS_RECORD_H

@@ -1,6 +1,6 @@
 /*
- * A set of marks with a time each, in buckets. An entry is one word, written by compare-and-swap. After writing, the
- * writer checks the bucket again for the same mark, so that two concurrent writers detect each other.
+ * A set of marks in buckets, each mark with a time. An entry is one word, written by compare-and-swap. After writing,
+ * the writer checks the bucket again for the same mark, so that two concurrent writers detect each other.
  */
 #include "tls/replay_window.h"
 

@@ -14,7 +14,8 @@ enum { REPLAY_BUCKETS = 16384, REPLAY_SLOTS = 8 };
 struct replay_window {
     /* 1: another window may have recorded ClientHellos for the same keys: all are rejected; atomic. */
     uint64_t closed;
-    uint64_t slots[REPLAY_BUCKETS][REPLAY_SLOTS];   /* second << 32 | mark; 0: free; atomic */
+    /* Monotonic second << 32 | mark, which is 32 bits of the random; 0: free; atomic. */
+    uint64_t slots[REPLAY_BUCKETS][REPLAY_SLOTS];
 };
 
 /*

@@ -26,8 +26,8 @@ struct ticket_keys {
 };
 
 /*
- * Generates a new current key; the previous one still decrypts, and the one before is wiped. Called no more often than
- * the ticket lifetime, every ticket can be decrypted until it expires. 0, or -EIO: nothing changed.
+ * Generates a new current key; the previous one still decrypts, and the one before is wiped. If the calls are at least
+ * a ticket lifetime apart, every ticket can be decrypted until it expires. 0, or -EIO: nothing changed.
  */
 MUST_CHECK int ticket_keys_rotate(struct ticket_keys *keys);
 /* Wipes all keys. */

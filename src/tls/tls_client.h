@@ -46,7 +46,7 @@ struct tls_context *tls_client_context_create(const struct tls_client_settings *
 MUST_CHECK int tls_session_set_server_name(struct tls_session *session, const struct tls_context *context,
                                            struct str name);
 
-/* True if one context can serve both. */
+/* True if the settings are equal, so that both can share one context. */
 bool tls_client_settings_equal(const struct tls_client_settings *a, const struct tls_client_settings *b);
 
 /* Offers the stored session of the same server and name, if any. Call it after tls_session_set_server_name. */

@@ -30,7 +30,7 @@ bool tls_client_load_crls(SSL_CTX *openssl, struct str path)
            X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL) == 1;
 }
 
-/* Supplies the line being tried; NULL: none, and no prompt on the terminal. */
+/* A pem_password_cb that supplies the line `owner`; NULL: none, without a prompt on the terminal. */
 static int log_password(char *into, int size, int writing, void *owner)
 {
     const char *line = owner;

@@ -261,7 +261,7 @@ bool tls_context_reload(struct tls_context *context, size_t number, const struct
     new.previous = NULL;
     if (good)
         *server = new;
-    tls_server_finish(good ? &old : &new); /* connections hold references to what they use */
+    tls_server_finish(good ? &old : &new); /* connections hold references to their SSL_CTX */
     set_client_hello_callback(context);
     ERR_clear_error();
     return good;

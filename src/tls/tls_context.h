@@ -18,7 +18,7 @@
 struct tls_certificate {
     struct str certificate;         /* PEM file (leaf first), or "self-signed" */
     struct str key;                 /* PEM file; empty: the key is in `certificate`; ignored for self-signed */
-    bool may_be_absent;             /* while the file does not exist, a generated certificate takes its place */
+    bool may_be_absent;             /* while the file does not exist, a generated certificate is used */
 };
 
 /* A setting under OpenSSL's name (SSL_CONF_cmd(3)). */
@@ -111,7 +111,7 @@ bool tls_has_group(const char *name);
  * Builds the context of one address from its servers' settings: loads the files, verifies that keys match chains
  * (only `passwords` open encrypted keys; there is no prompt), and indexes the names. NULL after every fault of every
  * server was reported. Logs each self-signed certificate, and warns of expired certificates and duplicate names.
- * Build it before fork: ticket keys are generated here once and inherited by the workers; or see tls_context_share.
+ * Called before fork: ticket keys are generated here once, and workers inherit them (or see tls_context_share).
  * Addresses with the same servers can share one context.
  */
 struct tls_context *tls_context_load(const struct tls_settings *servers, size_t count, struct log *log,
@@ -135,9 +135,9 @@ MUST_CHECK bool tls_files_read(const struct tls_settings *settings, struct tls_f
 /* Wipes and frees. Accepts NULL bytes. */
 void tls_files_finish(struct tls_files *files);
 /*
- * Reloads one server of the context from `files` (no file is opened; a self-signed certificate stays). Existing
- * connections keep the old certificate, new ones get the new. False after all faults were reported: nothing changed.
- * `files` may be wiped afterwards.
+ * Reloads one server of the context from `files`; opens no file, and keeps a self-signed certificate. Existing
+ * connections keep the old certificate, new connections get the new one. False after all faults were reported: nothing
+ * has changed. `files` may be wiped afterwards.
  */
 MUST_CHECK bool tls_context_reload(struct tls_context *context, size_t server, const struct tls_files *files,
                                    struct log *log, tls_fault_report *report, void *owner);
@@ -159,7 +159,7 @@ struct tls_challenge {
  */
 typedef bool tls_challenge_find(void *owner, struct str server_name, struct tls_challenge *out_challenge);
 /*
- * Answers challenges: with a certificate made for the handshake, after which the session is only closed
+ * Enables the answers to challenges: a handshake with a generated certificate, after which the session is only closed
  * (TLS_SESSION_CHALLENGE). Without this call "acme-tls/1" is an unknown protocol. False when out of memory.
  */
 MUST_CHECK bool tls_context_answer_challenges(struct tls_context *context, tls_challenge_find *find, void *owner);

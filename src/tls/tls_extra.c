@@ -117,7 +117,7 @@ static bool run_command(struct tls_server *server, SSL_CONF_CTX *conf, const cha
     }
     if (strcasecmp(name, "Groups") != 0 && strcasecmp(name, "Curves") != 0)
         return true;
-    /* Sessions switched here by SNI apply the groups again. */
+    /* switch_server applies these groups to sessions that SNI switches to this server. */
     free(server->groups);
     server->groups = strdup(value);
     return server->groups || tls_fail(reporter, "out of memory");
@@ -138,8 +138,7 @@ static bool run_one(struct tls_server *server, SSL_CONF_CTX *conf, size_t index,
 }
 
 /*
- * Keys are taken from OpenSSL, which must not renegotiate then; versions before TLS 1.2 are not supported by the
- * record layer.
+ * The record layer uses OpenSSL's keys: OpenSSL must not renegotiate, and versions before TLS 1.2 are not supported.
  */
 static bool keep_required_options(struct tls_server *server, const struct tls_reporter *reporter)
 {

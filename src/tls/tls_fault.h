@@ -17,7 +17,7 @@ struct tls_reporter {
 struct tls_reporter tls_reporter_at(const struct tls_reporter *reporter, const char *directive, size_t index);
 /* Reports an error text, with the part after a newline as hint. Returns false. */
 bool tls_fail(const struct tls_reporter *reporter, const char *format, ...) PRINTF_LIKE(2, 3);
-/* OpenSSL's reason for its last failure; clears the queue. */
+/* OpenSSL's reason for its last failure, or "out of memory"; clears the queue. */
 const char *tls_openssl_reason(void);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * OpenSSL decrypts the first records under a key, because deriving the key costs as much as decrypting some of them.
- * Then its sequence number falls behind, and it gets no bytes of the network any more: a record that a third party
- * recorded earlier could have the number that OpenSSL expects, and would be accepted a second time.
+ * Afterwards OpenSSL's sequence number does not advance, and it gets no more bytes from the network: a record that a
+ * third party recorded earlier could have the number that OpenSSL expects, and would be accepted a second time.
  */
 #include "tls/tls_receiver.h"
 
@@ -117,7 +117,7 @@ static ssize_t read_by_openssl(struct tls_session *session, struct str record, c
     return result;
 }
 
-/* Passes an alert or handshake message on, sealed under the number that OpenSSL expects. */
+/* Passes an alert or handshake message to OpenSSL, sealed under the number that it expects. */
 static ssize_t pass_to_openssl(struct tls_session *session, uint8_t type, struct str content, char *into, size_t size)
 {
     struct tls_receiver *receiver = session->receiver;
@@ -181,7 +181,7 @@ static ssize_t read_record(struct tls_session *session, struct str record, char 
     return read_inner(session, inner, (size_t)length, into, size);
 }
 
-/* The record may not fit into the caller's buffer: it is decrypted elsewhere, and read in parts. */
+/* For a record that may not fit into the caller's buffer: decrypts it to other memory, which is read in parts. */
 static ssize_t read_by_parts(struct tls_session *session, struct str record, char *into, size_t size)
 {
     struct tls_receiver *receiver = session->receiver;

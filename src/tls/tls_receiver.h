@@ -1,7 +1,7 @@
 /*
  * The receiving half of the record layer of one TLS 1.3 connection of a server (RFC 8446 5): decrypts application data
- * without OpenSSL. Alerts and KeyUpdates are decrypted here, too, then sealed again under the sequence number that
- * OpenSSL expects and passed to it, so that it alone changes the state of the connection. Private to tls/.
+ * without OpenSSL. It also decrypts alerts and KeyUpdates, seals them again under the sequence number that OpenSSL
+ * expects, and passes them to OpenSSL, which alone changes the state of the connection. Private to tls/.
  */
 #ifndef TLS_TLS_RECEIVER_H
 #define TLS_TLS_RECEIVER_H
@@ -34,7 +34,7 @@ struct tls_receiver *tls_receiver_create(struct cipher_context_cache *cache, uin
 /* Wipes keys and data. Accepts NULL. */
 void tls_receiver_destroy(struct tls_receiver *receiver);
 
-/* Changes the key: OpenSSL has read the peer's KeyUpdate. */
+/* Changes the key after OpenSSL has read the peer's KeyUpdate. */
 void tls_receiver_set_secret(struct tls_receiver *receiver, struct str secret);
 
 /* Derives the key of the secret. If memory is short, the key remains zeroed, and OpenSSL continues to decrypt. */

@@ -47,9 +47,9 @@ struct tls_context {
     bool no_resumption;                     /* client: no resumption */
 };
 
-/* Loads the settings: tls_server.c. False after all faults were reported; it must be finished in either case. */
+/* Loads the settings: tls_server.c. False after all faults were reported; tls_server_finish follows in either case. */
 MUST_CHECK bool tls_server_load(struct tls_server *server, struct log *log, const struct tls_reporter *reporter);
-/* Frees what it owns. Accepts a zeroed one. */
+/* Frees the members that it owns. Accepts a zeroed one. */
 void tls_server_finish(struct tls_server *server);
 
 /* The contents of a file. */
@@ -77,8 +77,7 @@ MUST_CHECK bool tls_tickets_set(struct tls_server *server, const struct tls_repo
 /* Configures the session cache: tls_session_cache.c. */
 void tls_session_cache_enable(struct tls_server *server);
 /*
- * Sets the callbacks of `first`, where every connection of the context begins: OpenSSL stores sessions through them
- * for all servers.
+ * Prepares `first`, with whose SSL_CTX every connection of the context begins, to store sessions of all servers.
  */
 void tls_session_cache_set_context(struct tls_context *context, struct tls_server *first);
 

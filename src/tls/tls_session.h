@@ -68,10 +68,10 @@ struct str tls_session_return_input(struct tls_session *session);
 enum { TLS_SESSION_EARLY = 1, TLS_SESSION_CHALLENGE };
 
 /*
- * One step of the handshake: 0 when complete; -EAGAIN: more input is needed; -EPROTO: failed (an alert may be
- * queued). TLS_SESSION_EARLY, once: not complete, but from here on the session is read and written as if it were
- * (RFC 8446 2.3), and reading continues the handshake; data read until tls_session_early() is false may be a replay.
- * TLS_SESSION_CHALLENGE, once: complete, but for a challenge of ACME: the owner closes, and exchanges no data.
+ * One step of the handshake: 0 when complete; -EAGAIN: more input is needed; -EPROTO: failed (an alert may be queued).
+ * TLS_SESSION_EARLY, once: not complete, but from now on tls_session_read and tls_session_write are possible (RFC 8446
+ * 2.3), and reads continue the handshake; data read until tls_session_early() is false may be a replay.
+ * TLS_SESSION_CHALLENGE, once: complete, for a challenge of ACME: the owner closes, and exchanges no data.
  * key_ready may be called before completion: in TLS 1.3 with the server's Finished.
  */
 MUST_CHECK int tls_session_handshake(struct tls_session *session);
@@ -97,7 +97,7 @@ MUST_CHECK int tls_session_update_key(struct tls_session *session);
 void tls_session_shutdown(struct tls_session *session);
 
 /*
- * An error text for the last -EPROTO: OpenSSL's reason, or a plainer text such as "plain HTTP request on a TLS port".
+ * An error text for the last -EPROTO: OpenSSL's reason, or a plainer text such as "plain HTTP was sent to a TLS port".
  * Never NULL; not freed.
  */
 const char *tls_session_error(const struct tls_session *session);

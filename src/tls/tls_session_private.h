@@ -22,7 +22,7 @@ struct tls_session {
     struct tls_bio bio;
     const struct tls_server *server;    /* not owned: selected by SNI */
     struct tls_receiver *receiver;      /* owned; NULL: OpenSSL decrypts */
-    const char *error;                  /* a constant sentence; NULL: none */
+    const char *error;                  /* a constant text; NULL: none */
     uint32_t updates_since_ms;          /* low bits of now_ms at the first of `key_updates` */
     uint8_t key_updates;                /* of the peer, within LIMIT_KEY_UPDATES_MS */
     bool failed;                        /* nothing is read or written any more */

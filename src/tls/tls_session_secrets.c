@@ -1,5 +1,5 @@
 /*
- * New keys: the secrets that OpenSSL gives during its calls, and KeyUpdates (RFC 8446 4.6.3, 7.2).
+ * New keys: the secrets from OpenSSL's key log callback, and KeyUpdates (RFC 8446 4.6.3, 7.2).
  */
 #include "base/limits.h"
 #include "tls/tls_receiver.h"
@@ -70,7 +70,7 @@ static void client_secret_changed(struct tls_session *session, struct str line)
 
 /*
  * The key log callback: detects KeyUpdates, and provides the secrets of keys that OpenSSL does not offer: those of the
- * client, and the own one after a KeyUpdate (before 3.2).
+ * client, and before 3.2 the server's after its KeyUpdate.
  */
 static void secret_changed(const SSL *ssl, const char *line)
 {
@@ -98,7 +98,7 @@ static void set_keylog_callback(struct tls_session *session, SSL_CTX_keylog_cb_f
     SSL_CTX_set_keylog_callback(SSL_get_SSL_CTX(session->ssl), listener);
 }
 
-/* True if the next step of the handshake gives the secret of the client's application data, and only that one. */
+/* True if the next step of the handshake provides the secret of the client's application data, and no other. */
 static bool gives_client_secret(const struct tls_session *session)
 {
     return tls_session_has_key(session) && SSL_is_server(session->ssl) && session->bio.output->cipher_contexts;

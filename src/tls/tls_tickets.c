@@ -1,6 +1,6 @@
 /*
- * Session tickets of one virtual server: on or off, lifetime, keys. Tickets hold the session itself; if they are off
- * and the session cache is on, TLS 1.3 tickets are ids into it (tls_session_cache.c).
+ * Session tickets of one virtual server: on or off, lifetime, keys. A ticket contains the session itself. If tickets
+ * are off and the session cache is on, a TLS 1.3 ticket is an id in the cache (tls_session_cache.c).
  */
 #include "tls/tls_session_private.h"
 
