@@ -9,10 +9,10 @@
 
 /* Queues op with its result; `done` runs later in this loop iteration or in the next. */
 void loop_finish(struct loop *loop, struct op *op, int result);
-/* Queues op until the backend's `deliver` makes its call. A large receive is queued in the tail. */
+/* Queues op until the backend's `deliver` makes its call. A large receive is queued in large_queue. */
 void loop_ready(struct loop *loop, struct op *op);
 /*
- * Queues op at the end of loop->tail. An iteration with bytes left (loop->iteration_bytes_left) submits it to the
+ * Queues op at the end of loop->large_queue. An iteration with bytes left (loop->iteration_bytes_left) submits it to the
  * backend again.
  */
 void loop_defer(struct loop *loop, struct op *op);
@@ -20,7 +20,7 @@ void loop_defer(struct loop *loop, struct op *op);
 void loop_retry(struct loop *loop, struct op *op);
 /* Subtracts `count` moved bytes from the budget of this iteration; the budget is 0 once its time has passed. */
 void loop_charge(struct loop *loop, uint64_t count);
-/* loop_finish of a large send or splice: queues op in the tail, and charges its bytes after `done`. */
+/* loop_finish of a large send or splice: queues op in large_queue, and charges its bytes after `done`. */
 void loop_finish_large(struct loop *loop, struct op *op, int result);
 /* Runs `done` now, which may free the op. Called by the loop's iteration and by deliver. */
 void loop_run_done(struct loop *loop, struct op *op, int result);

@@ -1,6 +1,6 @@
 /*
- * Common to all backends: chooses a backend, and runs iterations (timers, finished ops, the tail of large ops). Only
- * backends wait for descriptors.
+ * Common to all backends: chooses a backend, and runs iterations (timers, finished ops, large ops). Only backends wait
+ * for descriptors.
  */
 #include "io/loop.h"
 
@@ -37,7 +37,7 @@ int loop_open_backend(struct loop *loop, const struct loop_backend *backend, str
     budget_start(loop);
     list_init(&loop->finished);
     list_init(&loop->retries);
-    list_init(&loop->tail);
+    list_init(&loop->large_queue);
     clock_read(&loop->clock);
     loop->timers = timers_create();
     if (!loop->timers)
@@ -150,20 +150,20 @@ static int resume_large(struct loop *loop, struct op *op)
  * Resumes ops in order until each was resumed once or the iteration has no bytes left. Returns the number of `done`
  * calls.
  */
-static int resume_tail(struct loop *loop)
+static int resume_large_queue(struct loop *loop)
 {
-    struct list *last = loop->tail.previous;
+    struct list *last = loop->large_queue.previous;
     struct list *link = NULL;
     int count = 0;
 
-    while (link != last && loop->iteration_bytes_left > 0 && (link = list_pop(&loop->tail)) != NULL)
+    while (link != last && loop->iteration_bytes_left > 0 && (link = list_pop(&loop->large_queue)) != NULL)
         count += resume_large(loop, container_of(link, struct op, link));
     return count;
 }
 
 static bool has_work(const struct loop *loop)
 {
-    return !list_empty(&loop->finished) || (!list_empty(&loop->tail) && loop->iteration_bytes_left > 0);
+    return !list_empty(&loop->finished) || (!list_empty(&loop->large_queue) && loop->iteration_bytes_left > 0);
 }
 
 /* While large ops wait, runs finished ops first, so that small responses are sent before large ones continue. */
@@ -171,7 +171,7 @@ static int run_small(struct loop *loop)
 {
     int count;
 
-    if (list_empty(&loop->tail))
+    if (list_empty(&loop->large_queue))
         return 0;
     count = run_round(loop);  /* requests are received, and responses submitted */
     count += run_round(loop); /* small responses are sent */
@@ -196,9 +196,9 @@ int loop_run_iteration(struct loop *loop, uint64_t until_ms)
 
     if (next < until_ms)
         until_ms = next;
-    if (!list_empty(&loop->finished) || !list_empty(&loop->retries) || !list_empty(&loop->tail))
+    if (!list_empty(&loop->finished) || !list_empty(&loop->retries) || !list_empty(&loop->large_queue))
         until_ms = 0;
-    loop->iteration_bytes_left = 0; /* ops that become ready now queue behind the tail */
+    loop->iteration_bytes_left = 0; /* large ops that become ready now are queued behind the waiting ones */
     error = loop->backend->wait(loop, until_ms);
     if (error < 0)
         return error;
@@ -207,7 +207,7 @@ int loop_run_iteration(struct loop *loop, uint64_t until_ms)
     count += run_small(loop);
     budget_start(loop);
     for (int round = 0; round < ROUNDS_PER_ITERATION && has_work(loop); round++) {
-        count += resume_tail(loop);
+        count += resume_large_queue(loop);
         count += run_round(loop);
     }
     return count;

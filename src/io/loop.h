@@ -13,8 +13,8 @@
  * 6. To close: cancel, count the completions, free in the last one.
  * 7. Large sends, receives and files share one budget per loop iteration. It is used up by LIMIT_ITERATION_BYTES of
  *    sends, by LIMIT_ITERATION_FILE_BYTES of receives or of files in the page cache, by LIMIT_ITERATION_FETCHED_BYTES
- *    of files read from disk, or after LIMIT_ITERATION_US. Further large ops wait in the tail in FIFO order. Small
- *    sends do not wait.
+ *    of files read from disk, or after LIMIT_ITERATION_US. Further large ops wait in a FIFO queue. Small sends do not
+ *    wait.
  *
  * A ring must not be shared by fork: loop_open is called in the process that uses the loop.
  */
@@ -60,7 +60,7 @@ enum __attribute__((packed)) op_verb {
 enum __attribute__((packed)) op_state {
     OP_STATE_IDLE,
     OP_STATE_WAITING,    /* with the backend, or in the timer heap */
-    OP_STATE_DEFERRED,   /* in the tail or in `retries`: submitted to the backend again in a later iteration */
+    OP_STATE_DEFERRED,   /* in large_queue or `retries`: submitted to the backend again in a later iteration */
     OP_STATE_HELPED,     /* with the helper threads */
     OP_STATE_CANCELLING, /* cancelled while waiting or helped, and not finished yet */
     OP_STATE_READY,      /* queued; the backend's deliver makes the call */
@@ -78,7 +78,7 @@ struct op {
     union {
         struct {
             struct str received;    /* OP_RECV */
-            /* OP_RECV: waits in the tail, then receives at most LIMIT_RECEIVE_LARGE bytes. */
+            /* OP_RECV: waits in large_queue, then receives at most LIMIT_RECEIVE_LARGE bytes. */
             bool large;
         };
         struct {
@@ -157,7 +157,7 @@ struct loop {
     struct log *log;                /* not owned */
     struct list finished;           /* ops whose `done` has not run yet */
     struct list retries;            /* ops to be submitted again in the next iteration */
-    struct list tail;               /* large ops that wait for an iteration with bytes left */
+    struct list large_queue;        /* large ops that wait for an iteration with bytes left */
     uint64_t iteration_bytes_left;  /* bytes that large ops may still move; 0 during `wait` */
     uint64_t iteration_end_us;      /* clock_monotonic_us() at which iteration_bytes_left becomes 0 */
     struct loop_timers *timers;
@@ -214,7 +214,7 @@ static inline bool op_finished(const struct op *op)
 void loop_accept(struct loop *loop, struct op *op, int listener, struct sockaddr_storage *address);
 void loop_connect(struct loop *loop, struct op *op, int fd, struct sockaddr_storage *address, socklen_t length);
 void loop_recv(struct loop *loop, struct op *op, int fd);
-/* For large bodies: at most LIMIT_RECEIVE_LARGE bytes, from the tail. */
+/* For large bodies: a large op, which receives at most LIMIT_RECEIVE_LARGE bytes. */
 void loop_recv_large(struct loop *loop, struct op *op, int fd);
 void loop_send(struct loop *loop, struct op *op, int fd, const struct iovec *parts, int count, int flags);
 /* As loop_send; most of the bytes are mapped pages of cached files, which the kernel reads. */

@@ -23,13 +23,13 @@ void loop_ready(struct loop *loop, struct op *op)
     bool large = op->verb == OP_RECV && op->large;
 
     op->state = OP_STATE_READY;
-    list_push(large ? &loop->tail : &loop->finished, &op->link);
+    list_push(large ? &loop->large_queue : &loop->finished, &op->link);
 }
 
 void loop_defer(struct loop *loop, struct op *op)
 {
     op->state = OP_STATE_DEFERRED;
-    list_push(&loop->tail, &op->link);
+    list_push(&loop->large_queue, &op->link);
 }
 
 void loop_retry(struct loop *loop, struct op *op)
@@ -49,7 +49,7 @@ void loop_finish_large(struct loop *loop, struct op *op, int result)
 {
     op->result = result;
     op->state = OP_STATE_FINISHED;
-    list_push(&loop->tail, &op->link);
+    list_push(&loop->large_queue, &op->link);
 }
 
 void loop_run_done(struct loop *loop, struct op *op, int result)
