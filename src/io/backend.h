@@ -12,8 +12,8 @@ void loop_finish(struct loop *loop, struct op *op, int result);
 /* Queues op until the backend's `deliver` makes its call. A large receive is queued in large_queue. */
 void loop_ready(struct loop *loop, struct op *op);
 /*
- * Queues op at the end of loop->large_queue. An iteration with bytes left (loop->iteration_bytes_left) submits it to the
- * backend again.
+ * Queues op at the end of loop->large_queue. An iteration with bytes left (loop->iteration_bytes_left) submits it to
+ * the backend again.
  */
 void loop_defer(struct loop *loop, struct op *op);
 /* Submits op to the backend again in the next iteration, also if no bytes are left then. */
@@ -29,7 +29,7 @@ void loop_run_done(struct loop *loop, struct op *op, int result);
  * like a file in the page cache, and for the time of `done`.
  */
 void loop_run_received(struct loop *loop, struct op *op, const char *bytes, ssize_t count);
-/* loop_cancel of an op in a state other than OP_STATE_HELPED. */
+/* loop_cancel of an op in a state other than OP_STATE_OFFLOADED. */
 void loop_cancel_without_helper(struct loop *loop, struct op *op);
 
 /* The readiness to wait for before the call is repeated. */

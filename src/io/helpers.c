@@ -216,7 +216,7 @@ void helpers_submit(struct loop *loop, struct op *op, int (*work)(struct op *op)
     op->result = 0;
     if (!loop->helpers)
         loop->helpers = helpers_create(loop);
-    op->state = OP_STATE_HELPED;
+    op->state = OP_STATE_OFFLOADED;
     if (loop->helpers && enqueue_op(loop->helpers, op))
         return;
     if (op->result == 0)

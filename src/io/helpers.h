@@ -15,8 +15,8 @@
 void helpers_submit(struct loop *loop, struct op *op, int (*work)(struct op *op));
 
 /*
- * For an op in OP_STATE_HELPED: removes queued work; does not interrupt running work. Op finishes with -ECANCELED, at
- * the latest when its work ends.
+ * For an op in OP_STATE_OFFLOADED: removes queued work; does not interrupt running work. Op finishes with -ECANCELED,
+ * at the latest when its work ends.
  */
 void helpers_cancel(struct loop *loop, struct op *op);
 

@@ -215,7 +215,7 @@ int loop_run_iteration(struct loop *loop, uint64_t until_ms)
 
 void loop_cancel(struct loop *loop, struct op *op)
 {
-    if (op->state == OP_STATE_HELPED)
+    if (op->state == OP_STATE_OFFLOADED)
         helpers_cancel(loop, op);
     else
         loop_cancel_without_helper(loop, op);

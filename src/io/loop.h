@@ -61,8 +61,8 @@ enum __attribute__((packed)) op_state {
     OP_STATE_IDLE,
     OP_STATE_WAITING,    /* with the backend, or in the timer heap */
     OP_STATE_DEFERRED,   /* in large_queue or `retries`: submitted to the backend again in a later iteration */
-    OP_STATE_HELPED,     /* with the helper threads */
-    OP_STATE_CANCELLING, /* cancelled while waiting or helped, and not finished yet */
+    OP_STATE_OFFLOADED,     /* with the helper threads */
+    OP_STATE_CANCELLING, /* cancelled while waiting or offloaded, and not finished yet */
     OP_STATE_READY,      /* queued; the backend's deliver makes the call */
     OP_STATE_FINISHED,   /* queued with its result */
 };
@@ -125,7 +125,7 @@ struct op {
     };
     union {                         /* used by the loop */
         uint64_t mark;              /* index in the heap, phase of a connect, or whether the last receive left bytes */
-        int (*work)(struct op *op); /* OP_STATE_HELPED: the function the helper thread runs */
+        int (*work)(struct op *op); /* OP_STATE_OFFLOADED: the function the helper thread runs */
     };
 };
 

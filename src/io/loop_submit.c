@@ -112,7 +112,7 @@ void loop_cancel_without_helper(struct loop *loop, struct op *op)
         list_remove(&op->link);
         loop_finish(loop, op, -ECANCELED);
         break;
-    case OP_STATE_HELPED:
+    case OP_STATE_OFFLOADED:
     case OP_STATE_IDLE:
     case OP_STATE_CANCELLING:
     case OP_STATE_FINISHED:

@@ -279,7 +279,7 @@ static int send_cold(int sink, int file, size_t length)
         posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
         turn_some(&loop, 1); /* bytes are left again, so that the op starts at once */
         loop_sendfile(&loop, &probe.op, sink, file, 0, length, false);
-        if (probe.op.state == OP_STATE_HELPED)
+        if (probe.op.state == OP_STATE_OFFLOADED)
             return runs;
         run_until_done(&probe, runs);
     }
@@ -309,7 +309,7 @@ START_TEST(helpers_read_missing_pages)
     ck_assert_int_eq((int)loop_read_cached(file, (int64_t)length - 1, &(struct iovec){&byte, 1}, 1), 1);
 
     loop_sendfile(&loop, &probe.op, sink, file, 0, length, false);
-    ck_assert_int_ne(probe.op.state, OP_STATE_HELPED);
+    ck_assert_int_ne(probe.op.state, OP_STATE_OFFLOADED);
     run_until_done(&probe, ++runs);
     probe.runs = 0;
     runs = send_cold(sink, file, length);
