@@ -15,7 +15,7 @@ static void accept_next(struct listener *listener)
     if (!op_idle(&listener->accept))
         return;
     loop_accept(listener->loop, &listener->accept, listener->fd, &listener->peer);
-    listener->accept_submitted = listener->draining;
+    listener->accept_draining = listener->draining;
     if (listener->draining)
         loop_cancel(listener->loop, &listener->accept); /* a queued connection is still accepted */
 }
@@ -78,7 +78,7 @@ static void accept_done(struct op *op, int result)
     }
     if (listener->stopping)
         stop_when_idle(listener);
-    else if (result == -ECANCELED && listener->accept_submitted)
+    else if (result == -ECANCELED && listener->accept_draining)
         listener_stop(listener);
     else if (result < 0 && result != -ECANCELED)
         accept_failed(listener, result);
@@ -101,7 +101,7 @@ void listener_start(struct listener *listener)
     listener->accept = (struct op){.done = accept_done};
     listener->pause = (struct op){.done = accept_pause_done};
     listener->spare_fd = spare_open();
-    listener->paused = listener->draining = listener->accept_submitted = listener->stopping =
+    listener->paused = listener->draining = listener->accept_draining = listener->stopping =
         listener->accept_paused = false;
     accept_next(listener);
 }

@@ -52,7 +52,7 @@ struct listener {
     void *owner;
     bool paused;                        /* by listener_pause */
     bool draining;                      /* by listener_drain */
-    bool accept_submitted;              /* submitted while draining: -ECANCELED means that the queue is empty */
+    bool accept_draining;              /* submitted while draining: -ECANCELED means that the queue is empty */
     bool stopping;
     bool accept_paused;                 /* out of descriptors or memory */
 };
