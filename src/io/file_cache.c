@@ -212,8 +212,8 @@ static struct open_task *open_task_start(struct file_cache *cache, struct str ke
     return task;
 }
 
-static struct file_entry *wait_for_opening(struct file_cache *cache, struct file_lookup *lookup, struct str key,
-                                           size_t path_at, enum symlinks symlinks, bool *out_pending)
+static struct file_entry *wait_for_open_task(struct file_cache *cache, struct file_lookup *lookup, struct str key,
+                                             size_t path_at, enum symlinks symlinks, bool *out_pending)
 {
     struct open_task *task = table_get(&cache->open_tasks, key);
 
@@ -272,7 +272,7 @@ struct file_entry *file_cache_get(struct file_cache *cache, struct file_lookup *
         error = open_at_once(cache, memory, memory + root.length + 1, symlinks, &file);
     }
     if (error < 0)
-        return wait_for_opening(cache, lookup, key, root.length + 1, symlinks, out_pending);
+        return wait_for_open_task(cache, lookup, key, root.length + 1, symlinks, out_pending);
     return file_cache_lru_insert(&cache->lru, key, &file);
 }
 
