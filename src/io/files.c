@@ -180,8 +180,8 @@ bool loop_is_cached(int file, int64_t at, uint64_t length)
 bool file_probe(struct op *op)
 {
     uint64_t at = next_byte(op);
-    uint64_t proved = op->file.progress;
-    uint64_t max = proved < LIMIT_UNCACHED_WINDOW ? LIMIT_UNCACHED_WINDOW : proved;
+    uint64_t sent = op->file.progress;
+    uint64_t max = sent < LIMIT_UNCACHED_WINDOW ? LIMIT_UNCACHED_WINDOW : sent;
     uint64_t length = window_length(op, max > LIMIT_CACHED_WINDOW ? LIMIT_CACHED_WINDOW : max);
     ssize_t result = 1;
     char byte;
