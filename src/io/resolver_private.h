@@ -29,7 +29,6 @@ struct resolver_query {
     resolver_done *done;
     void *owner;
     uint64_t deadline_ms;
-    uint16_t port, priority, weight;    /* of the requested name */
     unsigned steps;                     /* pending c-ares lookups */
     bool in_query;                      /* inside resolver_query_start: answers are from the hosts file */
     bool cancelled;
