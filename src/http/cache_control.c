@@ -16,11 +16,11 @@ enum { BY_REQUEST = 1 << CACHE_OF_REQUEST, BY_RESPONSE = 1 << CACHE_OF_RESPONSE,
 
 #define AT(field) offsetof(struct cache_control, field)
 
-static const struct word {
+static const struct flag_directive {
     const char *name;
     unsigned sides;
     size_t flag;                    /* offset of the bool */
-} words[] = {
+} flag_directives[] = {
     {"no-store", BY_BOTH, AT(no_store)},
     {"no-cache", BY_BOTH, AT(no_cache)},
     {"no-transform", BY_BOTH, AT(no_transform)},
@@ -32,7 +32,7 @@ static const struct word {
     {"must-understand", BY_RESPONSE, AT(must_understand)},
 };
 
-static const struct term {
+static const struct delta_directive {
     const char *name;
     unsigned sides;
     size_t seconds;                 /* offset of the int64_t */
@@ -40,7 +40,7 @@ static const struct term {
     bool bare;                      /* a missing value means DELTA_MAX */
     bool longer;                    /* of two values the longer one is the more restrictive */
     bool is_age;                    /* two different values are invalid */
-} terms[] = {
+} delta_directives[] = {
     {"max-age", BY_BOTH, AT(max_age), 0, false, false, true},
     {"s-maxage", BY_RESPONSE, AT(s_maxage), 0, false, false, true},
     {"max-stale", BY_REQUEST, AT(max_stale), 0, true, false, false},
@@ -72,20 +72,21 @@ static void *field_at(struct cache_control *control, size_t offset)
 }
 
 /* Keeps the more restrictive of two values; two different ages become 0 (4.2.1). */
-static void parse_seconds(struct cache_control *control, const struct term *term, struct str value, bool has_value)
+static void parse_seconds(struct cache_control *control, const struct delta_directive *directive, struct str value,
+                          bool has_value)
 {
-    int64_t *seconds = field_at(control, term->seconds);
-    int64_t found = term->bad;
+    int64_t *seconds = field_at(control, directive->seconds);
+    int64_t found = directive->bad;
 
-    if (!has_value && term->bare)
+    if (!has_value && directive->bare)
         found = DELTA_MAX;
     else if (has_value && delta_seconds_parse(value, &found) < 0)
-        found = term->bad;
+        found = directive->bad;
     if (*seconds == DELTA_NONE)
         *seconds = found;
-    else if (term->is_age && found != *seconds)
+    else if (directive->is_age && found != *seconds)
         *seconds = 0;
-    else if (term->longer ? found > *seconds : found < *seconds)
+    else if (directive->longer ? found > *seconds : found < *seconds)
         *seconds = found;
 }
 
@@ -94,13 +95,13 @@ void cache_control_add(struct cache_control *control, enum cache_side side, stru
 {
     unsigned bit = 1u << side;
 
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        if ((words[i].sides & bit) && str_equal_nocase(name, str_from(words[i].name)))
-            *(bool *)field_at(control, words[i].flag) = true;
+    for (size_t i = 0; i < sizeof(flag_directives) / sizeof(flag_directives[0]); i++) {
+        if ((flag_directives[i].sides & bit) && str_equal_nocase(name, str_from(flag_directives[i].name)))
+            *(bool *)field_at(control, flag_directives[i].flag) = true;
     }
-    for (size_t i = 0; i < sizeof(terms) / sizeof(terms[0]); i++) {
-        if ((terms[i].sides & bit) && str_equal_nocase(name, str_from(terms[i].name)))
-            parse_seconds(control, &terms[i], has_value ? value : STR(""), has_value);
+    for (size_t i = 0; i < sizeof(delta_directives) / sizeof(delta_directives[0]); i++) {
+        if ((delta_directives[i].sides & bit) && str_equal_nocase(name, str_from(delta_directives[i].name)))
+            parse_seconds(control, &delta_directives[i], has_value ? value : STR(""), has_value);
     }
 }
 
