@@ -98,7 +98,7 @@ int64_t freshness_initial_age(const struct received_response *response)
 }
 
 /* 1xx are not final, a 206 is incomplete, and 304 has no content. */
-static bool is_understood(int status)
+static bool status_is_storable(int status)
 {
     return status >= 200 && status < 600 && status != 206 && status != 304;
 }
@@ -107,7 +107,7 @@ bool freshness_is_storable(const struct received_response *response)
 {
     const struct cache_control *control = response->response_control;
 
-    if (!is_understood(response->status) || control->is_private || control->malformed)
+    if (!status_is_storable(response->status) || control->is_private || control->malformed)
         return false;
     return control->must_understand ? !str_empty(status_reason(response->status)) : !control->no_store;
 }
