@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-static void wake_puller(struct h1_exchange *h)
+static void wake_consumer(struct h1_exchange *h)
 {
     if (!h->wake_pending)
         return;
@@ -92,7 +92,7 @@ void h1_body_fail(struct h1_exchange *h, int error)
     h->body_error = error;
     h->session->keepalive = false;
     h->session->input_closed = true;
-    wake_puller(h);
+    wake_consumer(h);
 }
 
 /*
@@ -174,7 +174,7 @@ size_t h1_body_consume(struct h1_exchange *h, struct str bytes)
         h->request_body.length = h->left + size_sub_sat(h->input.length, h->input_at);
     if (h->stage == STAGE_DRAINING)
         h->drained += taken;
-    wake_puller(h);
+    wake_consumer(h);
     return taken;
 }
 

@@ -46,7 +46,7 @@ static void set_awaited(struct h2_stream *stream, bool awaited)
     h2_deadline_body(stream, timed);
 }
 
-static void wake_puller(struct h2_stream *stream)
+static void wake_consumer(struct h2_stream *stream)
 {
     if (!stream->wake_pending)
         return;
@@ -134,7 +134,7 @@ void h2_body_fail(struct h2_stream *stream, int error)
     if (stream->body_whole || stream->body_error || stream->draining)
         return;
     stream->body_error = error;
-    wake_puller(stream);
+    wake_consumer(stream);
 }
 
 /* True if no module pulls the body any more: only the last frames of the response are missing, or the body failed. */
@@ -177,7 +177,7 @@ enum h2_error h2_body_receive(struct h2_stream *stream, struct str bytes)
     if (stream->body_length == BODY_LENGTH_UNKNOWN && limit && stream->received > limit)
         h2_body_fail(stream, -EMSGSIZE);
     if (!is_discarded(stream) && keep_input(stream, bytes)) {
-        wake_puller(stream);
+        wake_consumer(stream);
         return H2_NO_ERROR;
     }
     h2_body_release(stream->session, (uint32_t)bytes.length);
@@ -194,7 +194,7 @@ enum h2_error h2_body_end(struct h2_stream *stream)
     if (!stream->rejected && length != BODY_LENGTH_UNKNOWN && stream->received != length)
         return H2_PROTOCOL_ERROR;
     stream->body_whole = true;
-    wake_puller(stream);
+    wake_consumer(stream);
     return H2_NO_ERROR;
 }
 
