@@ -21,7 +21,7 @@ static void end_segment(struct url_traversal *traversal, bool slash)
     traversal->whole = slash;
 }
 
-static void add_byte(struct url_traversal *traversal, char c, bool given, bool escaped)
+static void add_byte(struct url_traversal *traversal, char c, bool from_request, bool escaped)
 {
     if (c == '/' || c == '\\') {
         end_segment(traversal, c == '/' && !escaped);
@@ -30,26 +30,26 @@ static void add_byte(struct url_traversal *traversal, char c, bool given, bool e
     traversal->parameters |= c == ';';
     if (traversal->parameters)
         return;
-    traversal->from_request |= given;
+    traversal->from_request |= from_request;
     traversal->dots += c == '.';
     traversal->length++;
 }
 
 /* An incomplete escape counts as plain bytes. */
-static void flush_escape(struct url_traversal *traversal, bool given)
+static void flush_escape(struct url_traversal *traversal, bool from_request)
 {
     for (unsigned i = 0; i < traversal->escape_length; i++)
-        add_byte(traversal, traversal->escape[i], given, false);
+        add_byte(traversal, traversal->escape[i], from_request, false);
     traversal->escape_length = 0;
 }
 
 /* True if the byte belongs to an escape. */
-static bool add_escape(struct url_traversal *traversal, char c, bool given)
+static bool add_escape(struct url_traversal *traversal, char c, bool from_request)
 {
     int high, low = str_hex_digit(c);
 
     if (c == '%' || (traversal->escape_length > 0 && low < 0))
-        flush_escape(traversal, given);
+        flush_escape(traversal, from_request);
     if (c != '%' && traversal->escape_length == 0)
         return false;
     if (traversal->escape_length < 2) {
@@ -58,23 +58,23 @@ static bool add_escape(struct url_traversal *traversal, char c, bool given)
     }
     high = str_hex_digit(traversal->escape[1]);
     traversal->escape_length = 0;
-    add_byte(traversal, (char)(high << 4 | low), given, true);
+    add_byte(traversal, (char)(high << 4 | low), from_request, true);
     return true;
 }
 
-void url_traversal_add(struct url_traversal *traversal, struct str piece, bool given)
+void url_traversal_add(struct url_traversal *traversal, struct str piece, bool from_request)
 {
     traversal->depth = 0;
     traversal->whole = traversal->length == 0 && traversal->escape_length == 0;
     for (size_t i = 0; i < piece.length && !traversal->ended; i++) {
         char c = piece.data[i];
 
-        if (traversal->encoded && add_escape(traversal, c, given))
+        if (traversal->encoded && add_escape(traversal, c, from_request))
             continue;
         if (traversal->encoded && c == '?')
             traversal->ended = true;
         else
-            add_byte(traversal, c, given, false);
+            add_byte(traversal, c, from_request, false);
     }
 }
 
