@@ -19,7 +19,7 @@ bool h2_field_is_value(struct str value)
     return h1_is_value(value) && str_trim(value).length == value.length;
 }
 
-bool h2_field_is_of_connection(struct str name, struct str value)
+bool h2_field_is_connection_specific(struct str name, struct str value)
 {
     switch (name.length) {
     case 2:

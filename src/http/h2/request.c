@@ -68,7 +68,7 @@ static void store_field(struct h2_request_reader *reader, struct str name, struc
     struct str parts[2];
 
     reader->regular = true;
-    if (!h2_field_is_name(name) || h2_field_is_of_connection(name, value)) {
+    if (!h2_field_is_name(name) || h2_field_is_connection_specific(name, value)) {
         reader->fault = -EBADMSG;
         return;
     }

@@ -31,7 +31,7 @@ static void store_field(struct h2_response_reader *reader, struct str name, stru
     struct str parts[2];
 
     reader->regular = true;
-    if (!h2_field_is_name(name) || h2_field_is_of_connection(name, value)) {
+    if (!h2_field_is_name(name) || h2_field_is_connection_specific(name, value)) {
         reader->fault = "an invalid header field";
         return;
     }
