@@ -260,7 +260,7 @@ void h2_response_chunk_consumed(struct h2_session *h2)
     }
     if (stream->stage == H2_STAGE_HEAD && !stream->failed)
         end_head(stream);
-    if (h2_stream_response_given(stream))
+    if (h2_stream_response_produced(stream))
         finish_response(stream);
 }
 

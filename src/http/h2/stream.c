@@ -55,7 +55,7 @@ bool h2_stream_in_frame(const struct h2_stream *stream)
     return stream->interims_at < stream->interims.length || stream->pending.length || stream->frame_left;
 }
 
-bool h2_stream_response_given(const struct h2_stream *stream)
+bool h2_stream_response_produced(const struct h2_stream *stream)
 {
     bool last = stream->stage == H2_STAGE_END || (stream->stage == H2_STAGE_HEAD && stream->bodiless);
 
@@ -65,7 +65,7 @@ bool h2_stream_response_given(const struct h2_stream *stream)
 unsigned h2_stream_open_count(const struct h2_session *h2)
 {
     const struct h2_stream *stream = h2->sending; /* only this one may be closed, but not ended */
-    bool closed = stream && (stream->cancelled_in_frame || (stream->body_whole && h2_stream_response_given(stream)));
+    bool closed = stream && (stream->cancelled_in_frame || (stream->body_whole && h2_stream_response_produced(stream)));
 
     return h2->stream_count - (closed ? 1 : 0);
 }

@@ -16,7 +16,7 @@ struct h2_stream *h2_stream_find(const struct h2_session *h2, uint32_t id);
 /* True if bytes of the current frame are left, which must be sent before other frames. */
 bool h2_stream_in_frame(const struct h2_stream *stream);
 /* True if produce has returned the last frame of the response. */
-bool h2_stream_response_given(const struct h2_stream *stream);
+bool h2_stream_response_produced(const struct h2_stream *stream);
 /* The number of open streams (RFC 9113 5.1.2), without one that is closed by both sides but was not ended yet. */
 unsigned h2_stream_open_count(const struct h2_session *h2);
 /* Calls `visit` for every open stream, which it may end. */
