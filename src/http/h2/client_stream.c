@@ -90,7 +90,7 @@ bool h2_client_stream_is_blocked(const struct h2_client_stream *stream)
 }
 
 /* Removes a stream that is closed in both directions from the table; nothing more is sent. */
-static void stream_count_closed(struct h2_client_stream *stream)
+static void stream_detach(struct h2_client_stream *stream)
 {
     if (!list_empty(&stream->link))
         list_remove(&stream->link);
@@ -103,7 +103,7 @@ void h2_client_close(struct h2_client_stream *stream, enum h2_client_end end)
 {
     if (stream->end == H2_CLIENT_OPEN)
         stream->end = (uint8_t)end;
-    stream_count_closed(stream);
+    stream_detach(stream);
     h2_client_stream_updated(stream);
 }
 
@@ -197,7 +197,7 @@ void h2_client_stream_end(struct h2_client_stream *stream)
         h2_client_output_number(session, H2_RST_STREAM, stream->id, H2_CANCEL);
     if (session->receiving == stream)
         session->receiving = NULL;
-    stream_count_closed(stream);
+    stream_detach(stream);
     list_remove(&stream->updated);
     buffer_finish(&stream->input);
     arena_reset(&stream->interim);
