@@ -51,7 +51,7 @@ static void stream_receive(struct gateway_request *p)
     if (!stream->begun)
         return;
     stream->has_room = true;
-    h2_client_stream_request(&stream->client);
+    h2_client_stream_receive(&stream->client);
     gateway_stream_wake(stream);
 }
 

@@ -151,7 +151,7 @@ void h2_client_stream_open(struct h2_client_session *session, struct h2_client_s
  */
 enum h1_reply_step h2_client_stream_read(struct h2_client_stream *stream, size_t room, struct str *out_part);
 /* Adds the stream to the updated ones if there is something to read. */
-void h2_client_stream_request(struct h2_client_stream *stream);
+void h2_client_stream_receive(struct h2_client_stream *stream);
 /* Called when the request body has bytes again, after -EAGAIN of `next`. */
 void h2_client_stream_wake(struct h2_client_stream *stream);
 /* True if the whole request was sent, or the stream was reset. */

@@ -75,7 +75,7 @@ void h2_client_stream_wake(struct h2_client_stream *stream)
         h2_client_ready(stream);
 }
 
-void h2_client_stream_request(struct h2_client_stream *stream)
+void h2_client_stream_receive(struct h2_client_stream *stream)
 {
     if (stream->input_at < stream->input.length || stream->interim_seen || stream->head_seen != stream->head_read ||
         (stream->end != H2_CLIENT_OPEN && !stream->finished))
