@@ -100,7 +100,7 @@ static void read_padding_length(struct h2_session *h2, struct h2_stream *stream,
         h2_session_charge(h2, H2_EVENT_EMPTY_DATA);
 }
 
-static void pass_on(struct h2_session *h2, struct h2_stream *stream, struct str part)
+static void deliver_payload(struct h2_session *h2, struct h2_stream *stream, struct str part)
 {
     enum h2_error error;
 
@@ -123,7 +123,7 @@ static size_t consume_payload(struct h2_session *h2, struct h2_stream *stream, s
 
     h2->data_left -= (uint32_t)part.length;
     if (!padding) {
-        pass_on(h2, stream, part);
+        deliver_payload(h2, stream, part);
         return part.length;
     }
     h2->data_padding = h2->data_left;
