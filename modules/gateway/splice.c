@@ -42,7 +42,7 @@ bool gateway_splice(struct gateway_request *p, unsigned accept)
         p->incoming.transfer = TRANSFER_COPIED;
         return false;
     }
-    if (!wire_pipes(wire)) /* bytes already received are consumed first */
+    if (!wire_can_receive_pipe(wire)) /* bytes already received are consumed first */
         return false;
     wire_receive_pipe(wire, p->incoming.pipe,
                       unframed_bytes(p) < LIMIT_PIPE_BYTES ? (size_t)unframed_bytes(p) : LIMIT_PIPE_BYTES);

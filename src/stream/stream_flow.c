@@ -11,7 +11,8 @@
 /* A pipe is used after LIMIT_SPLICE_BYTES: for fewer bytes copying costs less. */
 static bool may_splice(struct stream_flow *flow)
 {
-    if (flow->bytes < LIMIT_SPLICE_BYTES || !wire_pipes(flow->from) || !(wire_accepts(flow->to) & CHUNK_PIPE))
+    if (flow->bytes < LIMIT_SPLICE_BYTES || !wire_can_receive_pipe(flow->from) ||
+        !(wire_accepts(flow->to) & CHUNK_PIPE))
         return false;
     if (!flow->pipe)
         flow->pipe = pipe_pool_get(&flow->from->shared->pipes);

@@ -293,10 +293,10 @@ void wire_receive(struct wire *wire);
  */
 void wire_receive_large(struct wire *wire);
 /* True if wire_receive_pipe is possible: a plain connection, no unread bytes, no request pending. */
-bool wire_pipes(const struct wire *wire);
+bool wire_can_receive_pipe(const struct wire *wire);
 /*
- * Requests at most `max` bytes in an empty pipe; wire_pipes() is true. `piped` follows, or `received` of length 0.
- * The wire references the pipe until then or until it is closed: bytes may still arrive in it.
+ * Requests at most `max` bytes in an empty pipe; wire_can_receive_pipe() is true. `piped` follows, or `received` of
+ * length 0. The wire references the pipe until then or until it is closed: bytes may still arrive in it.
  */
 void wire_receive_pipe(struct wire *wire, struct pipe *pipe, size_t max);
 /* False if unrequested bytes have arrived. Plain connections only. */

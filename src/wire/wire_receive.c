@@ -275,7 +275,7 @@ void wire_receive_large(struct wire *wire)
     request_input(wire, true);
 }
 
-bool wire_pipes(const struct wire *wire)
+bool wire_can_receive_pipe(const struct wire *wire)
 {
     return wire->state == WIRE_OPEN && wire->sealing == SEALING_NONE && !wire->tls && !wire->unread &&
            !wire->receiving && !wire->peer_ended;

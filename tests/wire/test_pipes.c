@@ -222,7 +222,7 @@ static void piped(struct wire *wire, size_t count)
     ck_assert_int_eq(read(into->from, bytes, sizeof bytes), (ssize_t)count);
     ck_assert_mem_eq(bytes, kit_pattern() + piped_bytes, count);
     piped_bytes += count;
-    ck_assert(wire_pipes(wire));
+    ck_assert(wire_can_receive_pipe(wire));
     wire_receive_pipe(wire, into, BYTES - piped_bytes ? BYTES - piped_bytes : 1);
 }
 
@@ -253,10 +253,10 @@ static void start_piping(int backend)
     piped_bytes = 0;
     saw_end = false;
     into = pipe_pool_get(&kit.shared.pipes);
-    ck_assert(wire_pipes(&kit.wire));
+    ck_assert(wire_can_receive_pipe(&kit.wire));
     ck_assert(wire_has_no_input(&kit.wire));
     wire_receive_pipe(&kit.wire, into, BYTES);
-    ck_assert(!wire_pipes(&kit.wire));
+    ck_assert(!wire_can_receive_pipe(&kit.wire));
 }
 
 START_TEST(bytes_are_received_into_a_pipe)
@@ -269,7 +269,7 @@ START_TEST(bytes_are_received_into_a_pipe)
     shutdown(kit.client_fd, SHUT_WR);
     while (!saw_end)
         kit_turn(&kit);
-    ck_assert(!wire_pipes(&kit.wire));
+    ck_assert(!wire_can_receive_pipe(&kit.wire));
     pipe_discard(into);
     close_wire();
 }
