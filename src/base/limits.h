@@ -235,8 +235,8 @@
 /* Bytes discarded during lingering close, so that an RST does not destroy the response. */
 #define LIMIT_LINGERING_BYTES       (8 * 1024 * 1024)
 #define LIMIT_SLOW_WINDOW_MS        30000           /* period over which client_min_rate is measured */
-/* Interval between two reads of the unsent bytes of a closing connection. */
-#define LIMIT_TAIL_CHECK_MS         50
+/* Interval between two checks of the unacknowledged bytes of a closing kTLS connection. */
+#define LIMIT_UNACKNOWLEDGED_CHECK_MS 50
 #define LIMIT_FREE_BLOCKS           64              /* free output blocks of a worker */
 #define LIMIT_PIPES                 128             /* pipes of a worker for splice between sockets, per direction */
 #define LIMIT_FREE_PIPES            16              /* pipes kept while unused */

@@ -6,7 +6,7 @@
 #include "base/limits.h"
 
 /* After the peer's FIN: checks at intervals whether TCP has unacknowledged bytes, since no event reports it. */
-static void tail_timer_expired(struct op *op, int result)
+static void unacknowledged_timer_expired(struct op *op, int result)
 {
     struct wire *wire = container_of(op, struct wire, receive);
     struct loop *loop = wire->shared->loop;
@@ -14,7 +14,7 @@ static void tail_timer_expired(struct op *op, int result)
     if (wire->state == WIRE_CLOSING)
         wire_finish_close(wire);
     else if (wire_unacknowledged(wire))
-        loop_timer(loop, &wire->receive, loop->clock.monotonic_ms + LIMIT_TAIL_CHECK_MS);
+        loop_timer(loop, &wire->receive, loop->clock.monotonic_ms + LIMIT_UNACKNOWLEDGED_CHECK_MS);
     else
         wire_fail(wire, wire->end);
 }
@@ -29,8 +29,8 @@ static void lingering_done(struct op *op, int result)
     }
     wire->received += result > 0 ? (uint64_t)result : 0;
     if (result == 0 && wire_unacknowledged(wire)) {
-        wire->receive.done = tail_timer_expired;
-        tail_timer_expired(op, 0);
+        wire->receive.done = unacknowledged_timer_expired;
+        unacknowledged_timer_expired(op, 0);
     } else if (result <= 0 || wire->received > LIMIT_LINGERING_BYTES) {
         wire_fail(wire, wire->end);
     } else {

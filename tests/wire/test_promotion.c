@@ -377,7 +377,7 @@ START_TEST(rule_15_close_waits_for_acknowledgements)
         ck_assert_int_eq(shutdown(kit.client_fd, SHUT_WR), 0);
     while (!wire_lingering(&kit.wire))
         ck_assert_int_ge(loop_run_iteration(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
-    until = kit.loop.clock.monotonic_ms + 5 * LIMIT_TAIL_CHECK_MS;
+    until = kit.loop.clock.monotonic_ms + 5 * LIMIT_UNACKNOWLEDGED_CHECK_MS;
     while (kit.loop.clock.monotonic_ms < until)
         ck_assert_int_ge(loop_run_iteration(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
     ck_assert_uint_eq(kit.closed, 0);
