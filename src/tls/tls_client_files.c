@@ -31,7 +31,7 @@ bool tls_client_load_crls(SSL_CTX *openssl, struct str path)
 }
 
 /* A pem_password_cb that supplies the line `owner`; NULL: none, without a prompt on the terminal. */
-static int log_password(char *into, int size, int writing, void *owner)
+static int supply_password(char *into, int size, int writing, void *owner)
 {
     const char *line = owner;
     size_t length = line ? strcspn(line, "\r\n") : 0;
@@ -72,7 +72,7 @@ bool tls_client_load_key(SSL_CTX *openssl, struct str path, struct str passwords
     FILE *lines;
     bool good;
 
-    SSL_CTX_set_default_passwd_cb(openssl, log_password);
+    SSL_CTX_set_default_passwd_cb(openssl, supply_password);
     if (!tls_client_copy_string(path, name, sizeof(name)) ||
         !tls_client_copy_string(passwords, lines_name, sizeof(lines_name)))
         return false;
