@@ -191,27 +191,27 @@ struct tls_context *tls_context_load(const struct tls_settings *servers, size_t 
     return NULL;
 }
 
-struct one_sentence {
+struct first_fault {
     char *text;
     size_t size;
     bool reported;
 };
 
-static void set_first_server(void *owner, const struct tls_fault *fault)
+static void store_first_fault(void *owner, const struct tls_fault *fault)
 {
-    struct one_sentence *sentence = owner;
+    struct first_fault *first = owner;
 
-    if (!sentence->reported)
-        snprintf(sentence->text, sentence->size, "%s%s%s", fault->text, *fault->hint ? "; " : "", fault->hint);
-    sentence->reported = true;
+    if (!first->reported)
+        snprintf(first->text, first->size, "%s%s%s", fault->text, *fault->hint ? "; " : "", fault->hint);
+    first->reported = true;
 }
 
 struct tls_context *tls_context_create(const struct tls_settings *servers, size_t count, struct log *log,
                                        char *out_error, size_t error_size)
 {
-    struct one_sentence sentence = {out_error, error_size, false};
+    struct first_fault first = {out_error, error_size, false};
 
-    return tls_context_load(servers, count, log, set_first_server, &sentence);
+    return tls_context_load(servers, count, log, store_first_fault, &first);
 }
 
 void tls_context_destroy(struct tls_context *context)

@@ -23,20 +23,20 @@ static void queue_alert(struct tls_session *session, uint8_t description)
         session->bio.output->record(session->bio.owner, RECORD_ALERT, str_of(fatal, sizeof(fatal)));
 }
 
-int tls_session_fail(struct tls_session *session, const char *sentence)
+int tls_session_fail(struct tls_session *session, const char *text)
 {
     if (session->bio.input_closed)
         queue_alert(session, UNEXPECTED_MESSAGE); /* RFC 8446 6.2 */
     session->failed = true;
-    session->error = sentence;
+    session->error = text;
     ERR_clear_error();
     return -EPROTO;
 }
 
-int tls_session_reject(struct tls_session *session, uint8_t alert, const char *sentence)
+int tls_session_reject(struct tls_session *session, uint8_t alert, const char *text)
 {
     queue_alert(session, alert);
-    return tls_session_fail(session, sentence);
+    return tls_session_fail(session, text);
 }
 
 int tls_session_fail_allocation(struct tls_session *session)

@@ -58,10 +58,10 @@ static inline uint64_t tls_session_now_ms(const struct tls_session *session)
 
 /* Empties OpenSSL's error queue. */
 void tls_clear_errors(void);
-/* Fails the session. `sentence` is a constant. Returns -EPROTO. */
-int tls_session_fail(struct tls_session *session, const char *sentence);
+/* Fails the session. `text` is a constant. Returns -EPROTO. */
+int tls_session_fail(struct tls_session *session, const char *text);
 /* The same with a fatal alert (RFC 8446 6.2). */
-int tls_session_reject(struct tls_session *session, uint8_t alert, const char *sentence);
+int tls_session_reject(struct tls_session *session, uint8_t alert, const char *text);
 /* Fails the session because an allocation failed. Returns -EPROTO. */
 int tls_session_fail_allocation(struct tls_session *session);
 /* A text for OpenSSL's errors; the most frequent ones are replaced by texts for administrators. */
