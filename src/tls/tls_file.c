@@ -215,8 +215,8 @@ bool tls_certificate_absent(const struct tls_server *server, const struct tls_ce
     return find_file(server, certificate->certificate, &text) && str_empty(text);
 }
 
-static bool store_read(struct tls_file *file, const struct tls_server *server,
-                       const struct tls_reporter *reporter)
+static bool copy_from_files(struct tls_file *file, const struct tls_server *server,
+                            const struct tls_reporter *reporter)
 {
     struct str text;
 
@@ -240,7 +240,7 @@ bool tls_file_open(struct tls_file *file, const struct tls_server *server, struc
     memcpy(file->name, name.data, name.length);
     file->name[name.length] = '\0';
     if (server->files)
-        return store_read(file, server, reporter);
+        return copy_from_files(file, server, reporter);
     FILE *stream = fopen(file->name, "rbe");
     if (!stream)
         return tls_fail(reporter, "\"%s\" cannot be opened: %s%s", file->name, strerror(errno),
