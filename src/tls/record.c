@@ -9,7 +9,7 @@
 #include <endian.h>
 #include <errno.h>
 
-enum { HEADER = 5, EXPLICIT_NONCE = 8, TAG = AEAD_TAG, AAD_MAX = 13, LAST_WORDS = 16 };
+enum { HEADER = 5, EXPLICIT_NONCE = 8, TAG = AEAD_TAG, AAD_MAX = 13, CONTROL_RESERVE = 16 };
 
 static bool explicit_nonce(const struct record_key *key)
 {
@@ -70,7 +70,7 @@ static bool gather_length(const struct iovec *parts, int count, size_t *out_leng
 
 static int seal_check(const struct cipher_context_cache *cache, const struct record_key *key, uint8_t type)
 {
-    uint64_t limit = LIMIT_RECORDS_PER_KEY + (type == RECORD_APPLICATION_DATA ? 0 : LAST_WORDS);
+    uint64_t limit = LIMIT_RECORDS_PER_KEY + (type == RECORD_APPLICATION_DATA ? 0 : CONTROL_RESERVE);
 
     if (!cipher_context_cache_has(cache, key->cipher))
         return -EINVAL;
