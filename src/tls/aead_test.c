@@ -71,7 +71,7 @@ static const struct answer answers[] = {
 enum { INNER = 23 };
 
 /* The memory of a test. */
-struct bench {
+struct test_memory {
     uint8_t plaintext[LIMIT_RECORD_PLAINTEXT];
     uint8_t into[LIMIT_RECORD_PLAINTEXT + 1 + AEAD_TAG];
 };
@@ -104,32 +104,32 @@ static bool output_matches(struct aead *aead, void *key, const struct answer *an
 }
 
 static bool begins_in_place(struct aead *aead, void *key, const struct answer *answer, struct iovec parts[3],
-                            struct bench *bench)
+                            struct test_memory *memory)
 {
-    memcpy(bench->into, bench->plaintext, parts[0].iov_len);
-    parts[0].iov_base = bench->into;
-    return output_matches(aead, key, answer, parts, 3, bench->into);
+    memcpy(memory->into, memory->plaintext, parts[0].iov_len);
+    parts[0].iov_base = memory->into;
+    return output_matches(aead, key, answer, parts, 3, memory->into);
 }
 
 /* In place, gathered from parts that split cipher blocks, and with only the first part in place. */
-static bool answers_correctly(struct aead *aead, void *key, const struct answer *answer, struct bench *bench)
+static bool answers_correctly(struct aead *aead, void *key, const struct answer *answer, struct test_memory *memory)
 {
     size_t first = answer->length / 3u, second = answer->length / 2u - first;
-    struct iovec whole = {bench->into, answer->length};
-    struct iovec parts[] = {{bench->plaintext, first},
-                            {bench->plaintext + first, second},
-                            {bench->plaintext + first + second, answer->length - first - second}};
+    struct iovec whole = {memory->into, answer->length};
+    struct iovec parts[] = {{memory->plaintext, first},
+                            {memory->plaintext + first, second},
+                            {memory->plaintext + first + second, answer->length - first - second}};
 
-    memcpy(bench->into, bench->plaintext, answer->length);
-    return output_matches(aead, key, answer, &whole, 1, bench->into) &&
-           output_matches(aead, key, answer, parts, 3, bench->into) &&
-           begins_in_place(aead, key, answer, parts, bench);
+    memcpy(memory->into, memory->plaintext, answer->length);
+    return output_matches(aead, key, answer, &whole, 1, memory->into) &&
+           output_matches(aead, key, answer, parts, 3, memory->into) &&
+           begins_in_place(aead, key, answer, parts, memory);
 }
 
-static bool decrypts_record(struct aead *aead, void *key, const struct answer *answer, struct bench *bench)
+static bool decrypts_record(struct aead *aead, void *key, const struct answer *answer, struct test_memory *memory)
 {
     uint8_t nonce[AEAD_NONCE], additional[5];
-    struct aead_sealed sealed = {.ciphertext = bench->into,
+    struct aead_sealed sealed = {.ciphertext = memory->into,
                                  .length = answer->length + 1u,
                                  .cipher = answer->cipher,
                                  .additional_length = sizeof(additional),
@@ -138,19 +138,19 @@ static bool decrypts_record(struct aead *aead, void *key, const struct answer *a
 
     fill_pattern(nonce, sizeof(nonce), 17, 3);
     fill_pattern(additional, sizeof(additional), 13, 5);
-    return aead->engine->decrypt(aead, key, &sealed, bench->into);
+    return aead->engine->decrypt(aead, key, &sealed, memory->into);
 }
 
 /* The record that answers_correctly has left in `into`, in place; then one with a changed tag, which is rejected. */
-static bool decrypts_correctly(struct aead *aead, void *key, const struct answer *answer, struct bench *bench)
+static bool decrypts_correctly(struct aead *aead, void *key, const struct answer *answer, struct test_memory *memory)
 {
-    uint8_t *tag = bench->into + answer->length + 1;
+    uint8_t *tag = memory->into + answer->length + 1;
 
-    if (!decrypts_record(aead, key, answer, bench) || memcmp(bench->into, bench->plaintext, answer->length) != 0 ||
-        bench->into[answer->length] != INNER)
+    if (!decrypts_record(aead, key, answer, memory) || memcmp(memory->into, memory->plaintext, answer->length) != 0 ||
+        memory->into[answer->length] != INNER)
         return false;
     tag[AEAD_TAG - 1] ^= 1;
-    return !decrypts_record(aead, key, answer, bench);
+    return !decrypts_record(aead, key, answer, memory);
 }
 
 /* One key for each direction. */
@@ -165,16 +165,16 @@ static bool set_keys(struct aead *aead, uint8_t cipher, void *keys[2])
 
 bool aead_test(struct aead *aead, uint8_t cipher)
 {
-    struct bench bench;
+    struct test_memory memory;
     void *keys[2] = {NULL, NULL};
     bool good = set_keys(aead, cipher, keys);
 
-    for (size_t i = 0; i < sizeof(bench.plaintext); i++)
-        bench.plaintext[i] = (uint8_t)(i * 7 + i / 256);
+    for (size_t i = 0; i < sizeof(memory.plaintext); i++)
+        memory.plaintext[i] = (uint8_t)(i * 7 + i / 256);
     for (size_t i = 0; good && i < sizeof(answers) / sizeof(answers[0]); i++) {
         if (answers[i].cipher == cipher)
-            good = answers_correctly(aead, keys[0], &answers[i], &bench) &&
-                   decrypts_correctly(aead, keys[1], &answers[i], &bench);
+            good = answers_correctly(aead, keys[0], &answers[i], &memory) &&
+                   decrypts_correctly(aead, keys[1], &answers[i], &memory);
     }
     aead->engine->key_free(keys[0]);
     aead->engine->key_free(keys[1]);
