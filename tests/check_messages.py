@@ -31,7 +31,7 @@ UNREACHABLE = {
     'ssl_conf_command: %s': 'OpenSSL would have to refuse commands that it has accepted one by one',
     'ssl_protocols cannot be set: %s': 'OpenSSL would have to lack its own versions',
     'the session context cannot be set: %s': 'OpenSSL has no memory',
-    'the former certificate cannot be stored: %s': 'memory is exhausted',
+    'the previous certificate cannot be used: %s': 'memory is exhausted',
     'no ssl_certificate is given': 'the loader reports it earlier',
     'session tickets cannot be set up: %s': 'OpenSSL has no memory',
     'a path has fewer than %d bytes': 'a path longer than the system permits',

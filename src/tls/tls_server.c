@@ -215,7 +215,7 @@ static bool set_session_context(struct tls_server *server, const struct tls_repo
 }
 
 /* A reload keeps a generated certificate, and a certificate whose file was removed. */
-static bool store_self_signed(struct tls_server *server, const struct tls_reporter *reporter)
+static bool use_previous_certificate(struct tls_server *server, const struct tls_reporter *reporter)
 {
     STACK_OF(X509) *chain = NULL; /* only of a certificate from a file that was removed */
 
@@ -223,12 +223,12 @@ static bool store_self_signed(struct tls_server *server, const struct tls_report
         SSL_CTX_use_cert_and_key(server->openssl, SSL_CTX_get0_certificate(server->previous),
                                  SSL_CTX_get0_privatekey(server->previous), chain, 1) == 1)
         return true;
-    return tls_fail(reporter, "the former certificate cannot be stored: %s", tls_openssl_reason());
+    return tls_fail(reporter, "the previous certificate cannot be used: %s", tls_openssl_reason());
 }
 
 static bool make_self_signed(struct tls_server *server, struct log *log, const struct tls_reporter *reporter)
 {
-    return server->previous ? store_self_signed(server, reporter) : tls_self_signed_make(server, log, reporter);
+    return server->previous ? use_previous_certificate(server, reporter) : tls_self_signed_make(server, log, reporter);
 }
 
 static bool load_passwords(struct tls_server *server, const struct tls_reporter *reporter)
