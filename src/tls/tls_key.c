@@ -47,7 +47,7 @@ static EVP_PKEY *open_key(const struct tls_file *file, const struct tls_file *pa
     if (!key)
         tls_fail(reporter,
                  "no pass phrase in \"%s\" opens the key \"%s\"\n"
-                 "one a line, of at most %d bytes; try one with: openssl pkey -noout -in %s",
+                 "write one per line, of at most %d bytes; test one with: openssl pkey -noout -in %s",
                  passwords->name, file->name, PEM_BUFSIZE, file->name);
     return key;
 }
@@ -68,7 +68,7 @@ EVP_PKEY *tls_key_read(const struct tls_file *file, const struct tls_file *passw
             return open_key(file, passwords, reporter);
         tls_fail(reporter,
                  "the key \"%s\" is encrypted\nname a file with its pass phrase: ssl_password_file; or decrypt "
-                 "it with: openssl pkey -in %s -out NEW.key, and give NEW.key",
+                 "it with: openssl pkey -in %s -out NEW.key, and use NEW.key",
                  file->name, file->name);
         return NULL;
     }
