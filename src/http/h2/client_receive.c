@@ -44,7 +44,7 @@ static void interim_complete(struct h2_client_stream *stream)
 
     h2_client_charge(session, H2_EVENT_CONTINUATION);
     if (session->block_ends_stream) {
-        h2_client_stream_fail(stream, H2_PROTOCOL_ERROR, "a stream that ends with a response 1xx");
+        h2_client_stream_fail(stream, H2_PROTOCOL_ERROR, "a 1xx response that ends the stream");
         return;
     }
     stream->interim_seen = true;

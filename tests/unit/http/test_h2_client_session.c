@@ -74,7 +74,7 @@ static const struct {
     {"headers 1 :status=200 content-length=x", "an invalid Content-Length"},
     {"headers 1 :status=200 content-length=1 content-length=1", "more than one Content-Length"},
     {"headers 1 end :status=200 content-length=1", "a body that is shorter than its Content-Length"},
-    {"headers 1 end :status=103", "a stream that ends with a response 1xx"},
+    {"headers 1 end :status=103", "a 1xx response that ends the stream"},
     {"data 1 hello", "a body before the response head"},
     {"data 1 end ", "a body before the response head"},
     {"headers 1 end :status=200"
