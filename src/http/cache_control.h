@@ -15,7 +15,7 @@ enum cache_side { CACHE_OF_REQUEST, CACHE_OF_RESPONSE };
 /* Seconds are DELTA_NONE, or 0 to DELTA_MAX. */
 struct cache_control {
     bool no_store, no_cache, no_transform, only_if_cached;
-    bool malformed;                 /* a member has not the syntax of a directive (5.2) */
+    bool malformed;                 /* a member does not have the syntax of a directive (5.2) */
     bool is_public, is_private, must_revalidate, proxy_revalidate, must_understand;
     int64_t max_age;                /* 0 for an invalid value or for contradictory values (4.2.1) */
     int64_t s_maxage;               /* the same */

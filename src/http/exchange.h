@@ -45,7 +45,7 @@ struct request {
 struct response {
     /* From an upstream server, for this status only; empty: the standard phrase. */
     struct { int status; struct str text; } reason;
-    /* 0: none yet; 101: protocol upgrade of the connection, or for extended CONNECT of request.tunnel and body. */
+    /* 0: none yet; 101: protocol upgrade of the connection, or with extended CONNECT of `tunnel` and `body`. */
     int status;
     /* Without framing: the session writes Content-Length, Transfer-Encoding, Connection, Date and Server. */
     struct headers headers;

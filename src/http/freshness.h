@@ -31,10 +31,12 @@ int64_t freshness_heuristic(const struct received_response *response, int64_t ma
 int64_t freshness_initial_age(const struct received_response *response);
 
 /*
- * True if a shared cache may store the response (3), regardless of its lifetime. False for no-store of the request or
- * the response (of the response only without must-understand), private, a malformed Cache-Control, must-understand with
- * an unknown status, a status other than a complete final response (1xx, 206, 304), and a request with Authorization
- * unless the response has public, must-revalidate or s-maxage (3.5).
+ * True if a shared cache may store the response (3), regardless of its lifetime. False for:
+ * - no-store in the request; no-store in the response, unless it has must-understand;
+ * - must-understand with an unknown status;
+ * - private, or a malformed Cache-Control;
+ * - 1xx, 206 and 304, which are not complete final responses;
+ * - a request with Authorization, unless the response has public, must-revalidate or s-maxage (3.5).
  */
 bool freshness_may_store(const struct received_response *response);
 /* The same regardless of the request's Cache-Control and Authorization. */

@@ -28,9 +28,9 @@ struct exchange_events {
      */
     void (*rejected)(void *owner, struct exchange *x, int status);
     /*
-     * Once for each exchange that was begun or rejected: the last byte of the response was taken, or the response
-     * was aborted (x->cancelled). The server logs the exchange and releases its state: x and its arena are freed
-     * afterwards, unless a reference of exchange_hold remains.
+     * Called once for each exchange that was begun or rejected, when the wire has consumed the response, or when the
+     * response was aborted (x->cancelled). The server logs the exchange and releases its state: x and its arena are
+     * freed afterwards, unless a reference of exchange_hold remains.
      */
     void (*finished)(void *owner, struct exchange *x);
     /*

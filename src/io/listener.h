@@ -24,9 +24,9 @@ const char *listen_address_path(const struct listen_address *address);
 unsigned listen_address_port(const struct listen_address *address);
 
 /*
- * Opens a non-blocking, close-on-exec listening socket with SO_REUSEADDR, SO_REUSEPORT (not for unix:) and
- * IPV6_V6ONLY. TCP_NODELAY is set on it and inherited by accepted sockets. A stale Unix socket file without a
- * listener is replaced. fd or -errno.
+ * Opens a non-blocking, close-on-exec listening socket with SO_REUSEADDR, SO_REUSEPORT (not for unix:) and IPV6_V6ONLY.
+ * TCP_NODELAY is set on it and inherited by accepted sockets. A socket file without a listener is replaced. Returns a
+ * descriptor or -errno.
  */
 MUST_CHECK int listener_open(const struct listen_address *address, int backlog);
 
@@ -52,7 +52,7 @@ struct listener {
     void *owner;
     bool paused;                        /* by listener_pause */
     bool draining;                      /* by listener_drain */
-    bool accept_draining;              /* submitted while draining: -ECANCELED means that the queue is empty */
+    bool accept_draining;               /* submitted while draining: -ECANCELED means that the queue is empty */
     bool stopping;
     bool accept_paused;                 /* out of descriptors or memory */
 };

@@ -41,7 +41,7 @@ enum __attribute__((packed)) op_verb {
     OP_ACCEPT,                      /* a new non-blocking, close-on-exec socket; `address` filled in */
     OP_CONNECT,                     /* 0 when connected */
     OP_RECV,                        /* bytes in op->received */
-    /* Sends all parts: their sum (at most INT_MAX), or -errno; the bytes sent before it are in op->send.progress. */
+    /* Sends all parts: their sum (at most INT_MAX), or -errno. op->send.progress has the bytes sent in either case. */
     OP_SEND,
     /*
      * Sends the whole span: the number of bytes (at most INT_MAX; exact in op->file.progress), fewer only at an early
@@ -61,7 +61,7 @@ enum __attribute__((packed)) op_state {
     OP_STATE_IDLE,
     OP_STATE_WAITING,    /* with the backend, or in the timer heap */
     OP_STATE_DEFERRED,   /* in large_queue or `retries`: submitted to the backend again in a later iteration */
-    OP_STATE_OFFLOADED,     /* with the helper threads */
+    OP_STATE_OFFLOADED,  /* with the helper threads */
     OP_STATE_CANCELLING, /* cancelled while waiting or offloaded, and not finished yet */
     OP_STATE_READY,      /* queued; the backend's deliver makes the call */
     OP_STATE_FINISHED,   /* queued with its result */
@@ -162,7 +162,7 @@ struct loop {
     uint64_t iteration_end_us;      /* clock_monotonic_us() at which iteration_bytes_left becomes 0 */
     struct loop_timers *timers;
     struct helpers *helpers;        /* started on first use */
-    unsigned in_flight;             /* submitted and not finished */
+    unsigned in_flight;             /* ops submitted whose `done` has not run yet */
 };
 
 /*

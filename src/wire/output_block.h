@@ -13,8 +13,8 @@
 #include "wire/gather.h"
 
 /*
- * A value of output_block.type: the block has a struct record_key, which the kernel gets after the blocks before were
- * sent. The key is wiped when the block is released.
+ * A value of output_block.type: the block contains a struct record_key, which is passed to the kernel after all earlier
+ * blocks were sent. The key is wiped when the block is released.
  */
 enum { BLOCK_KEY = 1 };
 

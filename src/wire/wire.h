@@ -88,7 +88,7 @@ struct wire_shared {
     /* RECORD_INNER_MAX bytes: the decryption buffer, read by the owner during `received`. */
     char *plaintext;
     struct wire_counters *counters;
-    struct log_limit memory_failures;       /* in the log */
+    struct log_limit memory_failures;       /* limits log messages about failed allocations */
 };
 
 /* The caller has set the fields loop, log, ktls, counters and output_max. 0 or -ENOMEM (nothing to finish then). */
@@ -130,8 +130,8 @@ struct wire_events {
      */
     void (*drained)(struct wire *wire);
     /*
-     * The connection must end soon, because its key is near its limit, or the peer has requested a new one, and it
-     * cannot be replaced. The owner completes the response, then closes. May be NULL.
+     * The connection must end soon: its key is near its limit, or the peer has requested a new one, but the key cannot
+     * be replaced. The owner completes the response, then closes. May be NULL.
      */
     void (*ending)(struct wire *wire);
     /*
@@ -234,7 +234,7 @@ struct wire {
     bool delivering;                    /* inside `received` or `opened` */
     bool turn_ended;                    /* the last chunk had ends_turn */
     uint8_t unsent_doublings;
-    uint8_t turn_room;                  /* full records that the socket takes at once, or a value of enum turn_room */
+    uint8_t turn_room;                  /* full records that the socket accepts at once, or enum turn_room */
     bool was_full;                      /* there was no room before the send in flight */
     uint8_t rekeying;                   /* keys queued for the kernel */
     uint8_t blocks_in_flight;           /* blocks in flight, not yet counted as sent */

@@ -37,7 +37,7 @@ void h2_client_ready(struct h2_client_stream *stream);
 void h2_client_unready(struct h2_client_stream *stream);
 /* Adds the stream to the updated ones: it has something to read, or its state of sending has changed. */
 void h2_client_stream_updated(struct h2_client_stream *stream);
-/* Ends the response by `end`, unless it has ended before. Nothing more is sent. */
+/* Ends the response with `end`, unless it has ended before. Nothing more is sent. */
 void h2_client_close(struct h2_client_stream *stream, enum h2_client_end end);
 /* Stream error (RFC 9113 5.4.2): RST_STREAM; the response is malformed. */
 void h2_client_stream_fail(struct h2_client_stream *stream, enum h2_error code, const char *fault);

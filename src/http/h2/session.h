@@ -56,7 +56,7 @@ struct h2_session {
     uint32_t body_window;               /* size of the streams' receive windows */
     uint32_t recent[H2_RECENT];
     uint32_t data_left;                 /* payload bytes of the DATA frame being received */
-    uint32_t data_padding;              /* the last of these bytes, which are padding */
+    uint32_t data_padding;              /* number of these bytes that are padding */
     uint32_t data_stream;
     uint64_t deadline_ms;               /* of SESSION_DEADLINE; UINT64_MAX: none */
     uint64_t announced_ms;              /* when the first GOAWAY was queued, if H2_ANNOUNCED */
