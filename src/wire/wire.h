@@ -243,7 +243,7 @@ struct wire {
     bool truncated : 1;                 /* end of stream without close_notify */
     bool got_plain_http : 1;
     bool finishing : 1;                 /* wire_finish: the end follows the queued output */
-    bool notified : 1;                  /* close_notify was queued */
+    bool close_notify_queued : 1;
     bool unacknowledged_before : 1;     /* result of the last check of wire_unacknowledged */
     bool key_exhausted : 1;             /* `ending` was called */
 };

@@ -268,8 +268,8 @@ static void shut_down_sending(struct wire *wire)
 /* close_notify follows all queued output, hence after a span. */
 static void push_end(struct wire *wire)
 {
-    if (wire->tls && wire->end == WIRE_CLOSE_ORDERLY && !wire->notified) {
-        wire->notified = true;
+    if (wire->tls && wire->end == WIRE_CLOSE_ORDERLY && !wire->close_notify_queued) {
+        wire->close_notify_queued = true;
         tls_session_shutdown(wire->tls);
         wire_push(wire);
     } else if (wire_drained(wire)) {
@@ -280,8 +280,8 @@ static void push_end(struct wire *wire)
 /* Half-close: close_notify, then FIN. */
 static void push_half(struct wire *wire)
 {
-    if (wire->tls && !wire->notified) {
-        wire->notified = true;
+    if (wire->tls && !wire->close_notify_queued) {
+        wire->close_notify_queued = true;
         tls_session_shutdown(wire->tls);
         wire_push(wire);
     } else if (wire_drained(wire)) {
