@@ -1,5 +1,5 @@
 /*
- * Data stored in a session, in a ticket or in the session cache, beside what OpenSSL stores. Private to tls/.
+ * Data stored in a session, in a ticket or in the session cache, in addition to the data of OpenSSL. Private to tls/.
  */
 #ifndef TLS_TICKET_APPDATA_H
 #define TLS_TICKET_APPDATA_H

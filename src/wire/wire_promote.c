@@ -1,7 +1,7 @@
 /*
- * Decides whether the kernel encrypts a file span when the owner gives the span (rule 4), and hands the key over when
- * nothing is queued or in flight any more (rule 5). A response head in an open record is passed on as plaintext, so
- * that head and body share the kernel's first record.
+ * Decides, when the owner adds a file span, whether the kernel encrypts it (rule 4), and passes the key to the kernel
+ * when nothing is queued or in flight any more (rule 5). A response head in an open record is passed on as plaintext,
+ * so that head and body share the kernel's first record.
  */
 #include "wire/wire_queue.h"
 

@@ -36,7 +36,7 @@ static void remove_gathered(struct wire *wire, struct output_block *block)
     wire->blocks_in_flight = 0;
 }
 
-/* Removes what was sent from the queue. */
+/* Removes the sent bytes from the queue. */
 static void remove_sent(struct wire *wire)
 {
     const struct iovec *part = wire->first->parts;
@@ -222,7 +222,7 @@ void wire_fill(struct wire *wire)
         wire_push(wire);
 }
 
-/* Hands the key to the kernel; on refusal encryption continues in user space. */
+/* Passes the key to the kernel; if the kernel refuses, encryption continues in user space. */
 static void promote_or_continue(struct wire *wire)
 {
     if (wire_promote(wire)) {

@@ -122,7 +122,7 @@ void wire_span_read(struct wire *wire, op_done *done);
 MUST_CHECK bool wire_span_read_done(struct wire *wire, int result);
 /* Sends the span by sendfile or splice; `done` calls wire_span_push_done. */
 void wire_span_push(struct wire *wire, op_done *done);
-/* Accounts for what was sent. True if the pump continues; false: the wire is failing or closed. */
+/* Accounts for the sent bytes. True if the pump continues; false: the wire is failing or closed. */
 MUST_CHECK bool wire_span_push_done(struct wire *wire, int result);
 
 /* wire_promote.c */

@@ -183,7 +183,7 @@ int wire_record_places(const struct wire *wire, struct output_block *block, uint
     return count;
 }
 
-/* Seals the parts, `length` bytes in all, behind the last sealed record of the block. */
+/* Seals the parts, `length` bytes in all, after the last sealed record of the block. */
 static int seal_parts(struct wire *wire, struct output_block *block, uint8_t type, const struct iovec *parts, int count,
                       size_t length)
 {

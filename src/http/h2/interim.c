@@ -1,5 +1,5 @@
 /*
- * Interim responses have a buffer of their own, because they are sent before the response exists.
+ * Interim responses have a separate buffer, because they are sent before the response exists.
  */
 #include "http/h2/interim.h"
 
