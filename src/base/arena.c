@@ -1,6 +1,6 @@
 /*
- * Bump allocation in blocks. An allocation larger than a block gets a block of its own behind the current one, which
- * stays in use.
+ * Bump allocation in blocks. An allocation larger than a block gets a separate block, and the current block stays in
+ * use.
  */
 #include "base/arena.h"
 

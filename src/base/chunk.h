@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "base/transfer.h"
 
-enum chunk_kind { CHUNK_BYTES = 1, CHUNK_FILE = 2, CHUNK_PIPE = 4 }; /* also the bits of `accept` */
+enum chunk_kind { CHUNK_BYTES = 1, CHUNK_FILE = 2, CHUNK_PIPE = 4 }; /* also the bits of `accept` in http/body.h */
 
 struct chunk {
     enum chunk_kind kind;

@@ -22,10 +22,10 @@ void clock_read(struct clock *out_clock);
 /* The current CLOCK_MONOTONIC: the loop measures within an iteration how long its large ops take. */
 uint64_t clock_monotonic_us(void);
 
-/* The current CLOCK_REALTIME in ns since the epoch: the end of a span. */
+/* The current CLOCK_REALTIME in ns since the epoch, for the end of an OTLP span. */
 uint64_t clock_wall_ns(void);
 
-/* CPU time of this thread, in user space and kernel, in ns. For measurements: it is a system call. */
+/* CPU time of this thread, in user space and kernel, in ns. For measurements only: each call is a system call. */
 uint64_t clock_thread_cpu_ns(void);
 /* CPU time of all threads of a process, in ns. 0, or -errno: there is no such process. */
 MUST_CHECK int clock_pid_cpu_ns(pid_t pid, uint64_t *out_ns);

@@ -1,5 +1,6 @@
 /*
- * Histograms of times with fixed buckets: of requests and of upstream servers, in shared memory and on the status page.
+ * Histograms of times with fixed buckets: the durations of requests and the response times of upstream servers, in
+ * shared memory and on the status page.
  */
 #ifndef BASE_LATENCY_H
 #define BASE_LATENCY_H
@@ -8,7 +9,7 @@
 
 #define LATENCY_BOUNDS 14           /* number of bounds; one more bucket holds all larger values */
 
-/* Every member consists of uint64_t. */
+/* All members are uint64_t: status_zone_sum adds two structs as arrays. */
 struct latency {
     uint64_t sum_us;                        /* of all values */
     uint64_t counts[LATENCY_BOUNDS + 1];    /* by latency_bucket; not cumulative */

@@ -22,10 +22,10 @@
 #define LIMIT_REGEX_HEAP_KIB        4096            /* heap of one match by the interpreter */
 
 /* io */
-#define LIMIT_ITERATION_BYTES       (256 * 1024)    /* budget of a loop iteration for large ops: bytes of sends */
-/* The same budget: bytes of files in the page cache. */
+/* The budget of one loop iteration for large ops: bytes sent from memory, from the page cache, and read from disk. */
+#define LIMIT_ITERATION_BYTES       (256 * 1024)
 #define LIMIT_ITERATION_FILE_BYTES  (2 * 1024 * 1024)
-#define LIMIT_ITERATION_FETCHED_BYTES (64 * 1024)   /* the same budget: bytes of files read from disk */
+#define LIMIT_ITERATION_FETCHED_BYTES (64 * 1024)
 /* Time of all large ops of a loop iteration; the op that exceeds it is completed. */
 #define LIMIT_ITERATION_US          200
 /* File bytes probed at once while the previous window was in the page cache. */
@@ -53,6 +53,7 @@
 /* Largest file that `etag: hash` reads. */
 #define LIMIT_ETAG_HASH             (64 * 1024 * 1024)
 #define LIMIT_RANGES                100             /* upper bound of max_ranges */
+/* Bytes of an unread request body that are discarded to keep the connection or the stream. */
 #define LIMIT_PIPELINE_DRAIN        (64 * 1024)
 /* Arena of one exchange: request head, response head, generated page. */
 #define LIMIT_EXCHANGE_MEMORY       (32 * 1024 * 1024)
@@ -180,7 +181,7 @@
 #define LIMIT_CIPHER_BYTES          (1200 << 10)    /* memory of the cipher contexts of a worker */
 #define LIMIT_AEAD_GAIN             10              /* percent that an engine other than OpenSSL must save */
 #define LIMIT_AEAD_NOISE            5               /* assumed error of that measurement, in percent */
-/* Comparison of the kernel's encryption with that in user space, all ciphers. */
+/* Time to compare the kernel's encryption with that in user space, for all ciphers. */
 #define LIMIT_KTLS_MEASURE_MS       100
 #define LIMIT_CLIENT_HELLO          16384           /* bytes of a ClientHello parsed for SNI and ALPN */
 #define LIMIT_ALPN_TEXT             255             /* bytes of the ALPN list of a ClientHello */
@@ -216,7 +217,7 @@
 #define LIMIT_MAPPED_RUN            (64 * 1024)
 /* Bytes mapped first; each further view of a transfer is eight times as long. */
 #define LIMIT_FILE_VIEW_FIRST       (256 * 1024)
-/* Longest view: address space, no memory. */
+/* Longest view; it takes address space, but no memory. */
 #define LIMIT_FILE_VIEW             (16 * 1024 * 1024)
 /* Views of a worker: the kernel allows 65530 mappings per process. */
 #define LIMIT_FILE_VIEWS            8192
@@ -224,8 +225,8 @@
 #define LIMIT_FILE_VIEW_CHECK_MS    1000
 /* Mapped bytes queued on a connection; doubles while the socket takes them at once. */
 #define LIMIT_GATHER_FIRST          (128 * 1024)
-#define LIMIT_GATHER                (2 * 1024 * 1024)   /* upper bound of that */
-/* Bytes in the socket of an HTTP/2 connection that are not sent: no stream can overtake them. */
+#define LIMIT_GATHER                (2 * 1024 * 1024)   /* the upper bound of these bytes */
+/* Unsent bytes in the socket of an HTTP/2 connection; data of other streams is sent after them. */
 #define LIMIT_HTTP2_UNSENT          (128 * 1024)
 /* The limit of a faster client: the bytes that it acknowledges in this time. */
 #define UNSENT_MS                   50
@@ -248,7 +249,7 @@
 #define LIMIT_FREE_CONNECTIONS      256             /* free connections of a worker */
 /* Memory of an idle connection beyond OpenSSL's SSL object, heap overhead included. */
 #define LIMIT_IDLE_CONNECTION       1024
-#define LIMIT_EPOLL_SLOT            32              /* of that, the slot of the epoll backend per descriptor */
+#define LIMIT_EPOLL_SLOT            32              /* the part of it that the epoll backend uses per descriptor */
 
 /* upstream, and the modules that pass requests on */
 /* Addresses of X-Forwarded-For that are examined, starting from the last. */
@@ -342,10 +343,13 @@
 #define LIMIT_ACME_RETRY_MS         (12 * 3600 * 1000)
 /* Interval between queries for the authority's window, before up to a quarter of it is added. */
 #define LIMIT_ACME_QUERY_S          (6 * 3600)
-#define LIMIT_ACME_ANSWER_S         (12 * 3600)     /* for this time, the answer to such a query decides */
+#define LIMIT_ACME_ANSWER_S         (12 * 3600)     /* validity of the answer to such a query */
 /* No such query in this time before the expiry: lego renews a certificate with less than a day left. */
 #define LIMIT_ACME_LAST_DAY_S       (26 * 3600)
-/* A recorded time that is later than now by more is ignored: by less, another machine with the same folder wrote it. */
+/*
+ * A recorded time that is further in the future is ignored. A smaller difference is the clock of another machine that
+ * uses the same folder.
+ */
 #define LIMIT_ACME_SKEW_S           300
 /* Interval between two attempts to get the lock of the state folder. */
 #define LIMIT_ACME_LOCK_S           10

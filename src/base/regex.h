@@ -23,13 +23,13 @@ MUST_CHECK int regex_compile(struct str pattern, bool nocase, struct regex **out
 void regex_destroy(struct regex *regex);
 
 /*
- * 1: match; 0: no match; -E2BIG: a cap on steps or memory was exceeded; -ENOMEM; -EILSEQ: (*UTF) and the subject is
- * not UTF-8.
+ * Matches the subject, and keeps the groups in the regex: one thread at a time may use a regex. 1: match; 0: no match;
+ * -E2BIG: a cap on steps or memory was exceeded; -ENOMEM; -EILSEQ: (*UTF) and the subject is not UTF-8.
  */
 MUST_CHECK int regex_match(const struct regex *regex, struct str subject);
 /*
- * Group `number` of the last match (0: the whole), a view into its subject; data is NULL for a group that did not
- * participate.
+ * Group `number` of the last match of this regex (0: the whole match), a view into `subject`, which must be the same
+ * text; data is NULL for a group that did not participate.
  */
 struct str regex_group(const struct regex *regex, struct str subject, unsigned number);
 

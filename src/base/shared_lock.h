@@ -2,11 +2,12 @@
  * A lock in shared memory, which the kernel releases if the thread that holds it dies (robust futexes,
  * set_robust_list(2)).
  *
- * Other processes can write the word of the lock at any time: then a thread waits for LIMIT_SHARED_LOCK_MS, or two
- * threads hold the lock, and nothing else happens. A robust mutex of pthreads is not sufficient: it has pointers in the
- * shared memory, which pthread_mutex_unlock follows and writes to.
+ * A compromised process can write the word of the lock at any time. The only effects are that a thread waits for
+ * LIMIT_SHARED_LOCK_MS, or that two threads hold the lock. A robust mutex of pthreads is not sufficient: it has pointers
+ * in the shared memory, which pthread_mutex_unlock follows and writes to.
  *
- * A thread that holds several of these locks releases them in reverse order. It holds no robust mutex of pthreads.
+ * A thread that holds several of these locks must release them in reverse order, and must hold no robust mutex of
+ * pthreads.
  */
 #ifndef BASE_SHARED_LOCK_H
 #define BASE_SHARED_LOCK_H
@@ -18,7 +19,7 @@ struct shared_lock_link {
     void *next;
 };
 
-/* Zero: nothing holds it. */
+/* A zeroed lock is free. */
 struct shared_lock {
     uint32_t word;                  /* the thread's number and bits of futex(2); atomic */
 };

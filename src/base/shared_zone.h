@@ -33,7 +33,7 @@ struct shared_zone_repair {
     void (*empty)(struct shared_zone *zone);    /* removes the contents, and clears `damaged` */
     /* Makes the contents consistent: a process died or stopped while it changed them. */
     void (*rebuild)(struct shared_zone *zone);
-    /* Removes what a dead process held. */
+    /* Removes the values of the process that was at `slot` and died. */
     void (*remove)(struct shared_zone *zone, unsigned slot);
 };
 
@@ -56,15 +56,15 @@ static inline size_t shared_zone_size(const struct shared_zone *zone)
 {
     return ((const struct shared_zone_owner *)(const void *)zone - 1)->size;
 }
-/* True if destroying it would leave another owner. */
+/* True if the zone has more than one owner. */
 bool shared_zone_is_shared(const struct shared_zone *zone);
 /* Adds an owner, which calls shared_zone_destroy once more. */
 void shared_zone_share(struct shared_zone *zone);
 /* The last owner's call unmaps the zone in this process. Accepts NULL. */
 void shared_zone_destroy(struct shared_zone *zone);
 /*
- * The process at `slot` (below LIMIT_WORKERS) died: the next shared_zone_lock_repaired removes what it held.
- * Takes no lock. Called before another process gets this slot.
+ * Marks the values of the process at `slot` (below LIMIT_WORKERS), which died: the next shared_zone_lock_repaired
+ * removes them. Takes no lock. Must be called before another process gets this slot.
  */
 void shared_zone_abandon(struct shared_zone *zone, unsigned slot);
 
@@ -79,7 +79,7 @@ bool shared_zone_lock(struct shared_zone *zone);
  */
 void shared_zone_lock_repaired(struct shared_zone *zone, const struct shared_zone_repair *repair);
 void shared_zone_unlock(struct shared_zone *zone);
-/* True if shared_zone_lock_repaired will remove slots. Without the lock. */
+/* True if shared_zone_lock_repaired will remove slots. Takes no lock. */
 static inline bool shared_zone_has_abandoned(const struct shared_zone *zone)
 {
     return __atomic_load_n(&zone->any_abandoned, __ATOMIC_RELAXED);

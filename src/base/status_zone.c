@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* On cache lines of its own. */
+/* Aligned, so that it shares no cache line with another row. */
 struct status_zone_row {
     _Alignas(64) struct status_zone_counts counts;
 };
@@ -95,7 +95,7 @@ void status_zones_close(struct status_zones *zones)
     }
 }
 
-/* NULL: nothing is counted. */
+/* NULL if the zone is not open or has no such slot. */
 static struct status_zone_counts *row_of(const struct status_zone *zone, unsigned slot)
 {
     return zone && slot < zone->slots ? &zone->table->rows[slot].counts : NULL;

@@ -21,7 +21,7 @@ enum status_zone_kind { STATUS_ZONE_SERVER, STATUS_ZONE_LOCATION, STATUS_ZONE_ST
 
 #define STATUS_ZONE_CLASSES 6       /* of a status by its first digit; [0]: others */
 
-/* Every member consists of uint64_t. */
+/* All members are uint64_t: status_zone_sum adds two structs as arrays. */
 struct status_zone_counts {
     struct latency latency;         /* of all requests or connections */
     uint64_t classes[STATUS_ZONE_CLASSES];
@@ -66,14 +66,17 @@ MUST_CHECK int status_zones_open(struct status_zones *zones, const struct status
 void status_zones_close(struct status_zones *zones);
 
 /*
- * Counts a request or connection in the row of the worker at `slot`. Nothing if the zone is NULL or not open, or has no
- * such slot.
+ * Counts a request or connection in the row of the worker at `slot`. Has no effect if the zone is NULL or not open, or
+ * has no such slot.
  */
 void status_zone_count(const struct status_zone *zone, unsigned slot, const struct status_zone_request *request);
-/* An open connection of stream begins to count in the zone; status_zone_leave ends that. The same exceptions. */
+/*
+ * Adds one open connection of stream to `active`; status_zone_leave subtracts it. No effect in the same cases as
+ * status_zone_count.
+ */
 void status_zone_enter(const struct status_zone *zone, unsigned slot);
 void status_zone_leave(const struct status_zone *zone, unsigned slot);
-/* The worker at `slot` has ended, with its open connections. Called by the master. */
+/* Sets `active` of the slot to 0 in all zones: its worker has ended. Called by the master. */
 void status_zones_abandon(const struct status_zones *zones, unsigned slot);
 /* Returns the sums of the rows of the first `slots` slots; zeros if the zone is not open. */
 void status_zone_sum(const struct status_zone *zone, unsigned slots, struct status_zone_counts *out_sum);

@@ -84,7 +84,7 @@ bool str_ends(struct str s, struct str suffix);
 /* Orders as memcmp; a prefix comes first. */
 int str_compare(struct str a, struct str b);
 
-/* The index of the first `byte` or `needle` in s, or -1. */
+/* The index of the first `byte` or `needle` in s (str_rfind: of the last `byte`), or -1. */
 ssize_t str_find(struct str s, char byte);
 ssize_t str_rfind(struct str s, char byte);
 ssize_t str_search(struct str s, struct str needle);

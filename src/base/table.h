@@ -21,7 +21,7 @@ struct table {
     bool nocase;                    /* keys compare and hash without regard to ASCII case */
 };
 
-/* Initialises an empty table, which takes no memory. */
+/* Initialises an empty table, without allocating. */
 void table_init(struct table *table, bool nocase);
 /* Frees the slots; keys and values belong to the caller. Accepts a zeroed table. */
 void table_finish(struct table *table);
