@@ -9,8 +9,8 @@
 struct fault {
     struct conf_errors *errors;
     const struct conf_file *file;
-    const char *problem;
-    const char *context;            /* libyaml's, as `problem` */
+    const char *problem;            /* libyaml's text of the error */
+    const char *context;            /* libyaml's text of the construct: "while scanning a tag"; "": none */
     struct conf_mark at;            /* position of the problem */
     struct conf_mark context_mark;  /* position of the context: the construct being parsed */
     const struct parsed_scalar *last;

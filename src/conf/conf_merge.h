@@ -21,14 +21,14 @@ static inline size_t conf_item_count(const struct conf_node *node)
     return node->kind == CONF_LIST ? node->count : 1;
 }
 
-/* Appends a pair whose key is not there yet. */
+/* Appends a pair whose key the mapping does not contain. */
 void conf_merge_append(struct conf_merge *merge, struct conf_pair pair);
 /*
- * Adds a pair; if the key is there, joins lists, merges mappings, or reports the duplicate. Values are copied, not
- * changed.
+ * Adds a pair. If the mapping contains the key, joins lists, merges mappings, or reports the duplicate. Values are
+ * copied, not changed.
  */
 void conf_merge_add(struct conf_merge *merge, struct conf_pair pair);
-/* Sets the pairs of `map`, and frees the rest. False when out of memory, which is reported. */
+/* Sets the pairs of `map`, and frees `pairs` and `index`. False when out of memory, which is reported. */
 bool conf_merge_finish(struct conf_merge *merge);
 
 /* Reports that memory is exhausted, and stops the load. */

@@ -169,7 +169,7 @@ static bool regex_key(const struct conf_node *key)
     return !key->quoted && key->text.length && key->text.data[0] == '~';
 }
 
-/* False for `a` in `{a, b: 1}`: it is a part of a value or of a regular expression, which the comma made a key. */
+/* False for `a` in `{a, b: 1}`: a comma in a value or in a regular expression made a part of it a key. */
 static bool colon_follows(const struct parse *parse)
 {
     const struct str text = parse->file->text;

@@ -13,7 +13,10 @@ struct conf_schema {
     size_t count;
 };
 
-/* The values of one scope: for each group its struct, inherited and defaulted, immutable. */
+/*
+ * The values of one scope: for each group its struct, with inherited values and defaults. Immutable after
+ * conf_scope_check.
+ */
 struct conf_scope_values {
     /* [schema->count]; a group without a directive in this scope shares the outer scope's struct. */
     void **values;
@@ -23,8 +26,8 @@ struct conf_scope_values {
 };
 
 /*
- * Reads the map `node` as `scope`. Keys that open inner scopes (http, server, location, upstream, events...) are
- * left to the caller if listed in `inner`, NULL-terminated (NULL: none); keys with the prefix x- are ignored.
+ * Reads the map `node` as `scope`. The caller reads the keys in `inner`, which open inner scopes (http, server,
+ * location, upstream, events...); `inner` is NULL-terminated (NULL: none). Keys with the prefix x- are ignored.
  * Unknown keys, keys of other scopes and wrong types are reported with hints. A node that is not a map is reported
  * and read as an empty one. `outer` has the inherited values (may be NULL). NULL when out of memory; errors are in
  * reader->errors.
@@ -32,7 +35,10 @@ struct conf_scope_values {
 struct conf_scope_values *conf_scope_read(struct conf_reader *reader, const struct conf_schema *schema,
                                           enum conf_scope scope, const struct conf_node *node,
                                           const struct conf_scope_values *outer, const char *const *inner);
-/* Runs the checks of the groups that have their own struct in this scope, once it is complete. */
+/*
+ * Runs the checks of the groups that have their own struct in this scope; the checks may change it. Called when all
+ * values of the scope are read.
+ */
 void conf_scope_check(struct conf_reader *reader, const struct conf_schema *schema,
                       const struct conf_scope_values *values);
 
@@ -62,10 +68,10 @@ MUST_CHECK int conf_print_unsupported(struct buffer *out);
 /* All variables of http and of stream, in Markdown: docs/variables.md. */
 MUST_CHECK int conf_print_variables(const struct variable_table *http, const struct variable_table *stream,
                                     struct buffer *out);
-/* Help for a variable, `name` without "$"; or -ENOENT with a suggestion in `out`. */
+/* Help for a variable, `name` without "$"; or -ENOENT with a message, and a suggestion if there is one, in `out`. */
 MUST_CHECK int conf_print_variable_help(const struct variable_table *http, const struct variable_table *stream,
                                         struct str name, struct buffer *out);
-/* Help for a directive, or -ENOENT with suggestions in `out`. */
+/* Help for a directive, a block or "include"; or -ENOENT with a message, and suggestions if there are any, in `out`. */
 MUST_CHECK int conf_print_help(const struct conf_schema *schema, struct str name, struct buffer *out);
 /* The effective configuration (-T): the tree after includes, environment and anchors, as YAML. */
 MUST_CHECK int conf_print_tree(const struct conf_node *node, struct buffer *out);

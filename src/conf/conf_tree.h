@@ -20,11 +20,11 @@ struct conf_mark {
 
 struct conf_file {
     struct str path;                /* as given by the user */
-    struct str directory;           /* its directory, absolute: relative paths start here */
+    struct str directory;           /* its directory, absolute: the start of relative paths */
     struct str bytes;               /* the whole file */
     struct str text;                /* the same without a byte order mark, for the excerpts of messages */
     const size_t *lines;            /* offsets in `text` of the lines */
-    bool *secret_lines;             /* for each line: it has a secret, and messages do not show it (conf_mark_hide) */
+    bool *secret_lines;             /* for each line: messages do not show it, since it has a secret (conf_mark_hide) */
     size_t line_count;
     unsigned order;                 /* number in reading order */
     dev_t device;                   /* identity of the file; both 0 for text in memory */
@@ -83,7 +83,7 @@ void conf_errors_mute(struct conf_errors *errors, struct conf_mark mark);
 /* As conf_error, without setting errors->failed. */
 void conf_warning(struct conf_errors *errors, struct conf_mark mark, struct str hint, const char *format, ...)
     PRINTF_LIKE(4, 5);
-/* Makes all messages omit the line of the mark, because it has a secret. Without a file it has no effect. */
+/* Excludes the line of the mark from all messages, because it has a secret. No effect if the mark has no file. */
 void conf_mark_hide(struct conf_mark mark);
 /* Formats a hint in the errors' arena; empty when out of memory. */
 struct str conf_hint(struct conf_errors *errors, const char *format, ...) PRINTF_LIKE(2, 3);
@@ -94,8 +94,8 @@ struct str conf_hint(struct conf_errors *errors, const char *format, ...) PRINTF
 MUST_CHECK int conf_errors_print(const struct conf_errors *errors, struct buffer *out);
 
 /*
- * Loads `path` ("-": standard input) with its includes. The tree is in `arena`, which outlives the errors. After
- * errors (errors->failed) the result is the part that could be read, for further checks, or NULL.
+ * Loads `path` ("-": standard input) with its includes. The tree is in `arena`, which must outlive `errors`: marks
+ * point into it. After errors (errors->failed) the result is the part that could be read, for further checks, or NULL.
  */
 struct conf_node *conf_tree_load(struct arena *arena, struct str path, struct conf_errors *errors);
 /* Loads a text in memory, named `name` (-g, tests, `sluice serve`). */
@@ -105,7 +105,7 @@ struct conf_node *conf_tree_parse(struct arena *arena, struct str name, struct s
 MUST_CHECK int conf_tree_overlay(struct arena *arena, struct conf_node *base, const struct conf_node *over);
 
 /*
- * The main file of a tree; those that were read with it follow by `next`. A file that several places include is there
+ * The main file of a tree, and by `next` all files that were read with it. A file that several places include occurs
  * several times. NULL: the tree has no file.
  */
 const struct conf_file *conf_tree_files(const struct conf_node *tree);

@@ -1,5 +1,5 @@
 /*
- * Names that are no directives of this build: keys that open scopes, and nginx's directives that sluice does not have,
+ * Names that are not directives of this build: keys that open scopes, and nginx's directives that sluice does not have,
  * with alternatives.
  */
 #ifndef CONF_CONF_VOCABULARY_H

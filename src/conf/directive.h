@@ -128,7 +128,7 @@ struct conf_reader {
     struct str prefix;              /* -p, or empty */
     bool test_only;                 /* -t: perform nothing that needs privileges */
     enum conf_scope scope;          /* the current scope */
-    bool is_overlay;                /* the scope overlays its outer one, whose own values apply here, too (`when`) */
+    bool is_overlay;                /* `when`: the scope inherits values with MERGE_NONE, too */
     struct upstreams *upstreams;    /* groups of servers, for rows that name one; opaque here */
     /* Variables and regular expressions of the file; opaque here. */
     struct user_variables *user_variables;
@@ -149,7 +149,7 @@ struct conf_mark conf_mark_within(const struct conf_node *node, struct str word,
 
 /*
  * For custom rows. Each reports its errors (a missing value, an unexpected list, a text truncated by a comment) and
- * returns 0, -EINVAL or -ENOMEM; outputs are in the reader's arena.
+ * returns 0, -EINVAL or -ENOMEM. Outputs are in the arena of the reader or of the tree.
  */
 MUST_CHECK int conf_read_text(struct conf_reader *reader, const struct conf_node *node, struct str *out_text);
 /* An address, a range of addresses, or "unix:". */

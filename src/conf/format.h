@@ -1,6 +1,6 @@
 /*
- * `sluice fmt`: prints a source in the uniform layout, by the positions of its tokens. Changes indentation, blanks and
- * empty lines, never words, quotes or comments.
+ * `sluice fmt`: prints a source in the uniform layout, by the positions of its tokens. Formatting changes indentation,
+ * blanks, line breaks and empty lines, never words, quotes or comments.
  */
 #ifndef CONF_FORMAT_H
 #define CONF_FORMAT_H
@@ -11,7 +11,7 @@
  * Appends `text` to `out` with two blanks per level (of lists, too), one blank between words, at most one empty line in
  * a row, and "\n" at the end of each line. Comments keep their words, and their column relative to their line.
  * Multi-line scalars and flow collections move as a whole. 0; -EINVAL with the reason in `errors` (invalid YAML, or
- * the result would have another meaning; nothing is appended), or -ENOMEM. The arena outlives the errors.
+ * the result would have another meaning; nothing is appended), or -ENOMEM. The arena must outlive `errors`.
  */
 MUST_CHECK int conf_format(struct arena *arena, struct str name, struct str text, struct conf_errors *errors,
                            struct buffer *out);

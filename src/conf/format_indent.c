@@ -50,8 +50,9 @@ unsigned format_shift_column(unsigned source, long shift, unsigned min)
 }
 
 /*
- * The indentation of a line inside [] or {}: lines to the right of the bracket are shifted as the bracket is, others as
- * its line is. A closing bracket may be at the indentation of the block.
+ * The indentation of a line inside [] or {}. A line to the right of the bracket is shifted by as many columns as the
+ * bracket, any other line by as many as the line of the bracket. A closing bracket may be at the indentation of the
+ * block.
  */
 static unsigned flow_indent(const struct format *format, unsigned source, bool closes)
 {

@@ -43,21 +43,21 @@ struct format {
 const struct frame *format_innermost(const struct format *format);
 /* The indentation inside the innermost block. */
 unsigned format_inner_indent(const struct format *format);
-/* The columns by which the current line is shifted. */
+/* The number of columns by which the current line is shifted to the right; negative: to the left. */
 long format_line_shift(const struct format *format);
-/* The new column, at least `min`, of a line at `source` that belongs to a construct shifted by that much. */
+/* The column `source` shifted by `shift` columns, at least `min`. */
 unsigned format_shift_column(unsigned source, long shift, unsigned min);
 /* The indentation of a token that begins a line; in the source its column is `source`. */
 unsigned format_token_indent(const struct format *format, unsigned source);
 /*
- * The indentation of a comment on its own line: that of the block it belongs to. Of the blocks that are open before it
- * and the block of the next token, that is the deepest one that does not begin to the right of the comment.
+ * The indentation of a comment on its own line, which is the indentation of its block: of the blocks that are open
+ * before the comment and the block of the next token, the deepest one that does not begin to the right of the comment.
  */
 unsigned format_comment_indent(const struct format *format, unsigned column, unsigned next_source,
                                unsigned next_indent);
 /* Updates the nesting before the token is written. */
 void format_token_enter(struct format *format);
-/* Updates the flow state after the token is written: its column in the output is known then. */
+/* Updates the flow state after the token is written, when its column in the output is known. */
 void format_token_leave(struct format *format);
 
 /* Writes the token at these offsets of the source; its column there is `source`. */

@@ -38,7 +38,7 @@ static size_t blanks_of(struct str line)
     return count;
 }
 
-/* The indentation of a block scalar in the source; if all lines are empty, the maximum. */
+/* The indentation of a block scalar in the source; SIZE_MAX if all lines are empty. */
 static size_t block_source(const struct format *format, struct str body, unsigned digit)
 {
     if (digit)
@@ -59,7 +59,7 @@ static struct str without_break(struct str body)
     return body;
 }
 
-/* Drops empty lines at the end, unless "+" keeps them. */
+/* Removes empty lines at the end. */
 static struct str without_empty_lines(struct str body, size_t indent)
 {
     while (body.length) {

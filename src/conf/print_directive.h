@@ -13,7 +13,7 @@ MUST_CHECK int scopes_print(unsigned mask, struct buffer *out);
 MUST_CHECK int value_print(const struct directive *directive, const char *quote, struct buffer *out);
 /* A sentence about the inheritance of the value. */
 const char *inheritance_text(const struct directive *directive);
-/* The row's example, or one that is made of its name and default, in YAML notation. */
+/* The row's example, or one composed of its name and default, in YAML notation. */
 MUST_CHECK int example_print(const struct directive *directive, struct buffer *out);
 /* The scopes of a block, without those of a directive with the same name (`server` of an upstream). */
 unsigned block_scopes(const struct conf_schema *schema, const struct block_word *block);

@@ -43,7 +43,7 @@ size_t source_offset(struct source_cursor *cursor, unsigned line, unsigned colum
     return cursor->offset;
 }
 
-/* True for "user www-data;" or "http {": a word that is no mapping key, and ';', '{' or '}' at the end. */
+/* True for "user www-data;" or "http {": a word that is not a mapping key, and ';', '{' or '}' at the end. */
 static bool is_nginx_line(struct str line)
 {
     ssize_t comment = str_search(line, STR(" #"));

@@ -8,8 +8,8 @@
 #include "conf/conf_tree.h"
 
 /*
- * Converts marks of a file to offsets. If the marks come in ascending order, it continues from the previous one instead
- * of from the start of the line.
+ * Converts marks of a file to offsets. For ascending marks of one line it continues from the previous mark; otherwise
+ * it starts at the start of the line.
  */
 struct source_cursor {
     const struct conf_file *file;
@@ -24,7 +24,7 @@ size_t source_offset(struct source_cursor *cursor, unsigned line, unsigned colum
 /* True if YAML allows the character in a source without an escape. */
 bool source_allowed(uint32_t code);
 
-/* Line `number` (from 1) without its line break; empty: none. */
+/* Line `number` (from 1) without its line break; empty if there is no such line. */
 struct str source_line(const struct conf_file *file, unsigned number);
 /* The first line with content, if it is in nginx's language; else 0. */
 unsigned source_nginx_line(const struct conf_file *file);

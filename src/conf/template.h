@@ -15,7 +15,7 @@ struct variable {
     /* Returns the value, or data NULL: undefined. May allocate from `arena`, or point into the subject. */
     struct str (*get)(const void *subject, struct str parameter, struct arena *arena);
     struct str parameter;           /* passed to `get` unless it is a family */
-    bool late;                      /* its value is final only at the end of the subject's life: bytes, times */
+    bool late;                      /* its value changes until the end of the subject: bytes, times */
     /* For the reference: text, number, bytes, seconds, address; NULL: defined by the configuration. */
     const char *type;
     const char *help;               /* one line */
@@ -75,7 +75,8 @@ MUST_CHECK int template_write(const struct template *template, const void *subje
                               struct buffer *out, template_escape *escape, struct str absent);
 /*
  * Evaluates all but the late variables, so that the memory of the other values can be freed. The result is a template
- * for template_write; the caller frees it by free(). NULL when out of memory.
+ * for template_write with the same `escape` and `absent`; it must not outlive the configuration of `template`. The
+ * caller frees it by free(). NULL when out of memory.
  */
 struct template *template_finish(const struct template *template, const void *subject, struct arena *arena,
                                  template_escape *escape, struct str absent);
@@ -84,7 +85,7 @@ MUST_CHECK int template_escape_log(struct buffer *out, struct str value);
 /* For JSON strings (RFC 8259 7); invalid UTF-8 becomes U+FFFD. */
 MUST_CHECK int template_escape_json(struct buffer *out, struct str value);
 
-/* True if the template has no variable; template_text is then its value (otherwise its source). */
+/* True if the template has no variable. template_text returns the value of such a template, the source of others. */
 bool template_constant(const struct template *template);
 struct str template_text(const struct template *template);
 /* The text before the first variable. */

@@ -7,7 +7,7 @@
 #include "conf/template.h"
 
 struct template_part {
-    struct str text;                                /* a constant, or a family's parameter */
+    struct str text;                                /* a constant, or the parameter of the variable */
     const struct variable *variable;
     const void *(*subject)(const void *subject);    /* `part` of the variable's table */
 };

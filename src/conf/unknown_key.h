@@ -1,6 +1,6 @@
 /*
- * Reports a key that is no directive of its scope: of another scope, of nginx, of a module that this build lacks, or
- * misspelt.
+ * Reports a key that is not a directive of its scope: one of another scope, of nginx, or of a module that this build
+ * lacks, or a misspelt one.
  */
 #ifndef CONF_UNKNOWN_KEY_H
 #define CONF_UNKNOWN_KEY_H
