@@ -62,7 +62,7 @@
 /* File bytes read at once for a body that is transformed in memory. */
 #define LIMIT_FILE_WINDOW           (16 * 1024)
 #define LIMIT_LEADING_LINES         4               /* empty lines before a request (RFC 9112 2.2) */
-#define LIMIT_REFUSED_HEAD          1024            /* bytes kept of a rejected request head, for the log */
+#define LIMIT_REJECTED_HEAD         1024            /* bytes kept of a rejected request head, for the log */
 #define LIMIT_HOST                  255
 /* Bytes of a stored reason phrase; a longer one is replaced by the standard phrase. */
 #define LIMIT_STORED_REASON         256

@@ -87,7 +87,7 @@ static void reject_partial_head(struct h1_session *h1, struct str bytes, int sta
     }
     h->x.request.bytes = bytes.length;
     remains =
-        arena_copy(&h->x.arena, str_slice(bytes, 0, kept < LIMIT_REFUSED_HEAD ? kept : LIMIT_REFUSED_HEAD));
+        arena_copy(&h->x.arena, str_slice(bytes, 0, kept < LIMIT_REJECTED_HEAD ? kept : LIMIT_REJECTED_HEAD));
     if (remains.data)
         h1_parse_rejected_head(remains, &h->x.request);
     reject_head(h, status);
