@@ -12,7 +12,7 @@ struct file_view;
 struct transfer {
     uint64_t largest;               /* bytes of the longest chunk, which determines path and reason */
     uint64_t total;                 /* bytes so far */
-    uint64_t made;                  /* of these, the bytes of chunks in memory (CHUNK_BYTES) */
+    uint64_t in_memory;             /* of these, the bytes of chunks in memory (CHUNK_BYTES) */
     uint64_t zero_copy;             /* $bytes_zero_copy */
     struct file_view *view;         /* set by the wire: the mapped part of the file being sent; NULL: none */
     uint8_t path;                   /* enum wire_path */

@@ -48,7 +48,7 @@ static int add_chunk(struct wire *wire, const struct chunk *chunk)
         transfer = wire_transfer_of(wire, chunk);
         wire_account(transfer, wire_path_of_bytes(wire), REASON_SMALL, chunk->bytes.length, chunk->bytes.length);
         wire_count(wire, wire_path_of_bytes(wire), chunk->bytes.length);
-        transfer->made += chunk->bytes.length;
+        transfer->in_memory += chunk->bytes.length;
         return send_bytes(wire, chunk->bytes);
     case CHUNK_FILE:
     case CHUNK_PIPE:

@@ -138,7 +138,7 @@ static unsigned final_reason(const struct wire *wire, const struct transfer *tra
         return transfer->reason;
     if (settings->ktls == TLS_KTLS_OFF)
         return KTLS_OFF;
-    return transfer->made >= settings->ktls_threshold ? REASON_BYTES : REASON_SMALL;
+    return transfer->in_memory >= settings->ktls_threshold ? REASON_BYTES : REASON_SMALL;
 }
 
 struct transfer wire_transfer_end(struct wire *wire, struct transfer *transfer)

@@ -143,7 +143,7 @@ START_TEST(transfers_of_two_responses)
     kit.transfer = wire_transfer_end(&kit.wire, &bytes);
     ck_assert_str_ne(wire_path_name(kit.transfer.path), wire_path_name(PATH_NONE));
     ck_assert_uint_eq(kit.transfer.total, 10);
-    ck_assert_uint_eq(kit.transfer.made, 10);
+    ck_assert_uint_eq(kit.transfer.in_memory, 10);
     ck_assert_uint_eq(kit.transfer.zero_copy, 0);
     ck_assert_uint_eq(bytes.total, 0);
     kit.transfer = wire_transfer_end(&kit.wire, &file);
