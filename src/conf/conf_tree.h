@@ -40,7 +40,7 @@ struct conf_pair {
     struct conf_node *value;
 };
 
-/* Immutable once loaded. An alias is the same node as its anchor: a node may occur in several places. */
+/* Only the loader and conf_tree_overlay change nodes. An alias is its anchor's node, so a node may occur repeatedly. */
 struct conf_node {
     enum conf_kind kind;
     struct conf_mark mark;
