@@ -55,7 +55,7 @@ static void source_woken(void *owner)
     spool_wake(buffered->spool);
 }
 
-/* Reads what has arrived. 0: complete, or the limits of buffering are reached. */
+/* Reads the received bytes. 0: complete, or the limits of buffering are reached. */
 static int read_client_body(struct buffered_body *buffered)
 {
     struct chunk chunk;

@@ -23,7 +23,7 @@ struct buffered_body {
 };
 
 /*
- * Starts to read x's body into `out`, which is zeroed, in x's arena, and x's body from then on. `directory` outlives x.
+ * Starts to read x's body into `out` (zeroed, in x's arena), which replaces it as x's body. `directory` outlives x.
  * 0: read, as far as it can be buffered; -EAGAIN: `done` is called once, later, from the loop, with 0 or an error of
  * the body's next (exchange_body_status). Other -errno: as `done`.
  */

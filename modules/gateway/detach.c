@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-/* What the client's exchange needs after the response: the values of variables. */
+/* Keeps the values of variables, which the client's exchange needs after the response. */
 static void keep_rest(struct gateway_request *rest, const struct gateway_request *p, struct gateway_cached *cached)
 {
     *rest = *p;

@@ -22,7 +22,7 @@ MUST_CHECK int gateway_request_fields(const struct headers *headers, struct aren
 /* Copies a response's end-to-end fields. 0 or -ENOMEM. */
 MUST_CHECK int gateway_end_to_end_fields(const struct gateway_request *p, const struct headers *headers,
                                          struct headers *out);
-/* Copies those that are passed to the client, in `arena`. */
+/* Copies the fields that are passed to the client, into `arena`. */
 MUST_CHECK int gateway_pass_fields(const struct gateway_request *p, const struct headers *headers, struct arena *arena,
                                    struct headers *out);
 

@@ -1,5 +1,5 @@
 /*
- * A gateway passes requests to upstream servers, and their responses to clients. This is the part that HTTP and
+ * A gateway passes requests to upstream servers, and their responses to clients. This is the part that HTTP, gRPC and
  * FastCGI share; `struct gateway` is the table of functions of one protocol. Modules that pass requests on include
  * this file.
  *
@@ -108,15 +108,16 @@ enum gateway_transfer {
 
 /* The selected server and the connection to it. */
 struct gateway_upstream {
+    /* Of a target with variables: may be freed while there is no connection, see upstream_pool_target_of. */
     struct upstream_group *group;
     struct upstream_transport transport;
     char proxy_header[PROXY_HEADER_WRITTEN];
     struct upstream_choice choice;
     struct upstream_waiter waiter;
-    struct upstream_peer *peer;     /* valid while `connection` is set, and in its `failed` */
+    struct upstream_peer *peer;     /* valid with a connection or stream, and when it is lost */
     /* Owned until released; NULL: none. */
     struct upstream_connection *connection;
-    struct gateway_stream *stream;  /* the same by HTTP/2, in place of `connection` */
+    struct gateway_stream *stream;  /* over HTTP/2, in place of `connection` */
     enum gateway_reuse reuse;
     unsigned tries;
     unsigned refusals;              /* of streams that the server did not process */
@@ -131,7 +132,7 @@ struct gateway_sent {
     struct str uri;                 /* of the request line */
     uint64_t content_length;        /* BODY_LENGTH_UNKNOWN: chunked */
     struct str head;                /* formatted request head */
-    struct h2_client_request *h2;   /* by HTTP/2, in place of `head` */
+    struct h2_client_request *h2;   /* over HTTP/2, in place of `head` */
     struct str replacement_body;    /* replaces the client's body; data NULL: not replaced */
     size_t replacement_body_at;
     struct body own;                /* the body that pulls it */
@@ -257,7 +258,7 @@ static inline bool gateway_counts_hops(const struct exchange *x)
 }
 /* True if Max-Forwards is 0: this server answers (RFC 9110 7.6.2). */
 bool gateway_is_last_hop(const struct exchange *x);
-/* Answers it: 204 for OPTIONS, 405 for TRACE. */
+/* Responds with 204 to OPTIONS, and with 405 to TRACE. */
 enum outcome gateway_respond_last_hop(struct exchange *x);
 /* Decrements Max-Forwards of OPTIONS and TRACE. 0 or -ENOMEM. */
 MUST_CHECK int gateway_forward_hops(const struct gateway_request *p, struct headers *fields);

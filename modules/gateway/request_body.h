@@ -20,7 +20,7 @@ MUST_CHECK int gateway_buffer_body(struct exchange *x, void (*done)(void *owner,
 MUST_CHECK int gateway_share_body(struct exchange *x, struct exchange *child);
 /* After a 101 to extended CONNECT: the client's bytes follow the request on the upstream connection. */
 void gateway_send_tunnel(struct gateway_request *p);
-/* The body to pull the request's bytes from. */
+/* The body from which the bytes of the request are pulled. */
 struct body *gateway_request_body(struct gateway_request *p);
 /* True if a part of the body was consumed and cannot be repeated. */
 bool gateway_body_is_consumed(const struct gateway_request *p);

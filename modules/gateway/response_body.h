@@ -16,7 +16,7 @@ bool gateway_receives_large(const struct gateway_request *p);
 void gateway_wake_body(struct gateway_request *p);
 /* The connection failed during the body. */
 void gateway_body_fail(struct gateway_request *p, int error);
-/* The response is complete, and the connection may be reused; `surplus`: unless the upstream server has sent more. */
+/* Ends a complete response. The connection may be reused unless `surplus`: the upstream server has sent more bytes. */
 void gateway_response_end(struct gateway_request *p, bool surplus);
 
 #endif

@@ -63,7 +63,7 @@ static enum outcome use_stored(struct cached *cached, struct cache_entry *entry,
     return cached_expired(cached, entry, false);
 }
 
-/* The lookup of an incomplete entry ended: it covers the request, or NULL. Takes over the reference. */
+/* Uses an incomplete entry that covers the request; NULL: there is none. Takes over the reference. */
 static enum outcome use_partial(struct cached *cached, struct cache_entry *entry)
 {
     return entry ? use_stored(cached, entry, entry->parsed) : cache_miss(cached);

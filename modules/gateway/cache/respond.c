@@ -93,8 +93,8 @@ int cached_respond(struct cached *cached, struct cache_entry *entry, const struc
 }
 
 /*
- * Responds with a stored response. Takes over the reference until the end of the exchange, whose fields point into
- * the entry.
+ * Responds with a stored response, whose fields point into the entry. Takes over the reference until the end of the
+ * exchange.
  */
 enum outcome cached_respond_with(struct cached *cached, struct cache_entry *entry, enum cached_status status)
 {

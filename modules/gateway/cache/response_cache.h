@@ -137,8 +137,8 @@ enum reuse cached_reuse(const struct cached *cached, const struct stored_respons
 MUST_CHECK int cached_respond(struct cached *cached, struct cache_entry *entry, const struct stored_metadata *metadata,
                              const struct headers *headers);
 /*
- * Responds with a stored response. Takes over the reference until the end of the exchange, whose fields point into
- * the entry.
+ * Responds with a stored response, whose fields point into the entry. Takes over the reference until the end of the
+ * exchange.
  */
 enum outcome cached_respond_with(struct cached *cached, struct cache_entry *entry, enum cached_status status);
 /* Releases the fill lock: the response is stored, or will not be. */
@@ -200,7 +200,7 @@ bool cached_serve_stale(struct gateway_request *p, unsigned reason);
 /* As cached_serve_stale, for a status of the upstream server. */
 bool cached_serve_stale_for_status(struct gateway_request *p, int status);
 
-/* fill_begin.c: begins to store, and delays what the client gets until the response is published. */
+/* fill_begin.c: begins to store, and delays the response to the client until it is published. */
 
 /* Sets cached->key from the response's Vary. 0; -ENOTSUP: cannot be stored; or -ENOMEM. */
 MUST_CHECK int cached_find_key(struct cached *cached, const struct headers *counting);

@@ -70,7 +70,7 @@ static void shared_abort(struct shared_connection *shared, int error)
     shared_fail(shared, error);
 }
 
-/* Sends what the session produces while the wire has room. 0, or -errno: the connection is lost. */
+/* Sends the frames of the session while the wire has room. 0, or -errno: the connection is lost. */
 static int shared_flush(struct shared_connection *shared)
 {
     struct wire *wire = &shared->connection->wire;

@@ -1,5 +1,5 @@
 /*
- * Connections to upstream servers by HTTP/2, each shared by many exchanges. struct shared_connection is the user of one
+ * HTTP/2 connections to upstream servers, each shared by many exchanges. struct shared_connection is the user of one
  * (upstream_pool.h); each attempt of an exchange is a stream, which takes the place of a connection of its own.
  */
 #ifndef MODULES_GATEWAY_H2_SHARED_CONNECTION_H
@@ -12,7 +12,7 @@ struct shared_connection;
 
 /* Events of a stream, called from the loop. */
 struct gateway_stream_events {
-    /* It may begin. */
+    /* The stream may begin. */
     void (*opened)(struct gateway_stream *stream);
     /* There is something to read, or the state of sending has changed. */
     void (*updated)(struct gateway_stream *stream);
@@ -46,7 +46,7 @@ struct gateway_stream {
  * as upstream_connect.
  */
 MUST_CHECK int gateway_stream_attach(struct gateway_stream *stream, bool fresh);
-/* Hands the request to the session; `client` is set up. */
+/* Passes the request to the session. The caller has set `client`. */
 void gateway_stream_begin(struct gateway_stream *stream);
 /* Ends the stream in any state; an incomplete one is cancelled. */
 void gateway_stream_detach(struct gateway_stream *stream);

@@ -1,5 +1,5 @@
 /*
- * One attempt by HTTP/2: the steps of a gateway (gateway.h) on a stream in place of a connection.
+ * One attempt over HTTP/2: the steps of a gateway (gateway.h) on a stream in place of a connection.
  */
 #ifndef MODULES_GATEWAY_H2_STREAM_H
 #define MODULES_GATEWAY_H2_STREAM_H
