@@ -93,7 +93,7 @@ static int write_file(const char *path, struct str text)
     return error;
 }
 
-/* Writes the report into `out` without the private words of this machine. Returns 0 or -ENOMEM. */
+/* Writes the report into `out` without words that identify the machine or its users. Returns 0 or -ENOMEM. */
 static int compose_report(const struct diagnosis *diagnosis, bool works, const struct benchmark *benchmark,
                           struct buffer *out)
 {

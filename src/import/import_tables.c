@@ -16,7 +16,7 @@ static void omit_table(struct import *import, struct yaml_builder *map, const st
         map->omitted = true;
 }
 
-/* Carries the lines of a map or geo: keys with one value. */
+/* Carries over the lines of a map or geo: keys with one value. */
 static void translate_table_lines(struct import *import, const struct nginx_directive *block, struct yaml_builder *map,
                                   bool ranges)
 {

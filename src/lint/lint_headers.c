@@ -53,7 +53,7 @@ static bool map_fields(const struct conf_node *map, field_found *found, void *ow
     return false;
 }
 
-/* Calls `found` for each field of an add_header until it returns true; true then. */
+/* Calls `found` for each field of an add_header until a call returns true. True if one did. */
 static bool each_header_field(const struct conf_node *node, field_found *found, void *owner)
 {
     if (!node)

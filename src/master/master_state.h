@@ -229,7 +229,10 @@ int master_control_next_ms(const struct master *master);
 MUST_CHECK bool master_query_forward(const struct master *master, struct child *child,
                                      const struct channel_message *message);
 
-/* Probes kernel TLS once, if a server of the generation may use it. -ENOTSUP, logged: `ssl_ktls: on` without it. */
+/*
+ * Probes kernel TLS once, if a server of the generation may use it. -ENOTSUP, logged: `ssl_ktls: on`, and the kernel
+ * has none.
+ */
 MUST_CHECK int master_ktls_probe(struct master *master, struct generation *generation);
 /*
  * Measures whether kernel or user space encrypts large bodies, and logs it, if a server of the generation has

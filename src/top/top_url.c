@@ -11,7 +11,7 @@
 #define DEFAULT_PORT "80"
 #define DEFAULT_PATH "/status"
 
-/* The parts are shorter than the URL, which fits. */
+/* The part fits into its member of struct top_url: the length of the URL, or of the port, has been checked. */
 static void copy_part(char *into, struct str text)
 {
     if (text.length > 0)

@@ -23,7 +23,7 @@ struct view {
     enum top_sort sort;
     bool help, ended;
     attr_t attributes[TOP_FAULT + 1]; /* by style */
-    short colours[TOP_FAULT + 1];   /* pairs; 0: none */
+    short colours[TOP_FAULT + 1];   /* colour pairs of ncurses; 0: none */
 };
 
 /* Without colours, the attributes alone distinguish the styles. */

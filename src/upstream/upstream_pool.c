@@ -175,7 +175,7 @@ static struct upstream_group *find_block(struct upstream_pool *pool, enum upstre
     return NULL;
 }
 
-/* True if a connection that exchanges share is not idle. It may have no exchange until its next event. */
+/* True if a shared connection is not idle. peer->active does not count it if it has no exchange at present. */
 static bool has_open_shared(const struct upstream_peer *peer)
 {
     for (const struct list *link = peer->shared.next; link != &peer->shared; link = link->next) {

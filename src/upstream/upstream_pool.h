@@ -28,9 +28,9 @@ struct upstream_peer {
     struct list idle;               /* idle connections, most recently used first */
     struct list shared;             /* connections that exchanges share, idle ones included */
     unsigned active;                /* of this worker: connections in use or being opened */
-    int64_t current_weight;         /* of smooth round robin: plus the weight, minus the sum of weights if selected */
+    int64_t current_weight;         /* of smooth round robin */
     bool backup;
-    uint64_t lost_weight;           /* by failures; grows back with each selection */
+    uint64_t lost_weight;           /* subtracted after failures; less with each selection */
     int zone_index;                 /* negative: it has no entry in the zone */
     struct upstream_shared *state;  /* in the zone, or `own` */
     struct upstream_shared own;
@@ -87,7 +87,7 @@ struct upstream_connection {
     uint64_t deadline_ms;                   /* UINT64_MAX: none */
     const struct upstream_events *events;
     void *user;
-    uint64_t requests;                      /* begun on it */
+    uint64_t requests;                      /* exchanges begun on it */
     int fd;                                 /* while connecting */
     enum upstream_state state;
     bool opened;                            /* the wire is open */

@@ -19,7 +19,7 @@ static struct upstream_peer *find_peer(struct upstream_group *group, struct str 
     return NULL;
 }
 
-/* The name among the servers of the group; of those added at run time with `added`. */
+/* The name among the servers of the group, or with `added` among those added at run time. NULL: none. */
 static const struct upstream_name *find_name(const struct upstream_group *group, struct str name, bool added)
 {
     char text[LIMIT_HOST + sizeof(":65535")];
