@@ -41,9 +41,9 @@ const struct directive grpc_directives[] = {
      .row = grpc_read_pass,
      .syntax = "[grpc[s]://]address[:port] | [grpc://]unix:path | upstream",
      .example = "grpc_pass: grpc://127.0.0.1:50051",
-     .help = "Pass requests to a gRPC server by HTTP/2: in cleartext without negotiation, or with grpcs:// by TLS and "
-             "ALPN. Messages are passed on in both directions as they arrive. Errors of this server are sent as a "
-             "grpc-status: 14 (UNAVAILABLE) for 502, 4 (DEADLINE_EXCEEDED) for 504."},
+     .help = "Pass requests to a gRPC server over HTTP/2: in cleartext without negotiation, or with grpcs:// over TLS "
+             "with ALPN. Messages are passed on in both directions as they arrive. Errors of this server are sent as "
+             "a grpc-status: 14 (UNAVAILABLE) for 502, 4 (DEADLINE_EXCEEDED) for 504."},
     {.name = "grpc_set_header",
      .scopes = SCOPE_SITE,
      .line = true,

@@ -25,11 +25,11 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
     {.name = "proxy_cache", .scopes = SCOPE_SITE, .type = DIRECTIVE_TEXT, .offset = AT(gateway.cache.name),            \
      .default_value = "off",                                                                                           \
      .example = "proxy_cache: one",                                                                                    \
-     .help = "The name of the cache for responses (its keys_zone), or off. RFC 9111 decides what is stored and when "  \
-             "it is used."},                                                                                           \
+     .help = "The name of the cache for responses (its keys_zone), or off. RFC 9111 determines what is stored and "    \
+             "when it is used."},                                                                                      \
     {.name = "proxy_cache_key", .scopes = SCOPE_SITE, .type = DIRECTIVE_TEMPLATE, .offset = AT(gateway.cache.key),     \
      .example = "proxy_cache_key: $scheme$proxy_host$request_uri",                                                     \
-     .help = "The key of a stored response. Default: everything that decides about the target of the upstream "        \
+     .help = "The key of a stored response. Default: everything that determines the target of the upstream "           \
              "request: scheme, server, host and port as in the client's request, X-Forwarded-Proto, -Host and -Port "  \
              "of a trusted peer, the target, the path after rewriting, and the values that proxy_method and "          \
              "proxy_set_body send."},                                                                                  \

@@ -255,7 +255,7 @@
 /* Addresses of X-Forwarded-For that are examined, starting from the last. */
 #define LIMIT_FORWARDED             64
 #define LIMIT_PROXY_INPUT           (32 * 1024)     /* bytes of a response body buffered per client: two receives */
-#define LIMIT_CHECK_HEAD            (32 * 1024)     /* response head of a health check by HTTP/2 */
+#define LIMIT_CHECK_HEAD            (32 * 1024)     /* response head of a health check over HTTP/2 */
 #define LIMIT_CHECK_MEMORY          (256 * 1024)    /* arena of that head */
 #define LIMIT_CHECK_LEAD_MS         1000u           /* shortest period for which one worker leads the health checks */
 #define LIMIT_UPSTREAM_BLOCK        (32 * 1024)     /* one output block of a connection to an upstream server */

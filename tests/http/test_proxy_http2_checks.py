@@ -1,4 +1,4 @@
-"""Health checks of upstream servers by HTTP/2 (`health_check` with `http2: on`)."""
+"""Health checks of upstream servers over HTTP/2 (`health_check` with `http2: on`)."""
 import re
 
 import pytest
@@ -9,7 +9,7 @@ from test_proxy_http2 import SCRIPTS, TIMEOUT, at_end, inner, make_upstream, run
 
 
 def checked(upstreams, match='200', **more):
-    """The group and the location of a server whose upstream servers are checked by HTTP/2."""
+    """The group and the location of a server whose upstream servers are checked over HTTP/2."""
     return ({'upstream': {'group': {'server': [f'127.0.0.1:{made.port}' for made in upstreams],
                                     'health_check': {'uri': '/healthz', 'interval': '50ms', 'http2': 'on', 'match': match, **more}}}},
             {'/': {'proxy_pass': f'http{"s" if more.get("https") else ""}://group', 'proxy_http_version': '2'}})

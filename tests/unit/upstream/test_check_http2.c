@@ -1,4 +1,4 @@
-/* The session of a health check by HTTP/2, in memory: its frames, and the responses of servers. */
+/* The session of a health check over HTTP/2, in memory: its frames, and the responses of servers. */
 #include "upstream/upstream_check_http2.h"
 
 #include "../http/suite.h"
