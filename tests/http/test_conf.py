@@ -3,10 +3,10 @@ import json
 import os
 import re
 import subprocess
-import time
 
 import pytest
 from kit import http1, server as server_kit
+from kit.lifetime import refused, wait_for
 
 SLUICE = server_kit.SLUICE
 GOOD = 'http:\n  server:\n    - listen: 127.0.0.1:{port}\n      server_name: localhost\n      root: www\n'
@@ -204,14 +204,8 @@ def test_relative_paths_begin_at_the_configuration_file(folder, loop):
                                                  f'    - {{listen: "127.0.0.1:{port}", root: ../www}}\n')
     process = subprocess.Popen([SLUICE, '-c', str(folder / 'deep' / 'sluice.yaml')], stdin=subprocess.DEVNULL)
     try:
-        for _ in range(200):
-            try:
-                assert http1.connect(port).get('/one.txt').body == b'one\n'
-                break
-            except ConnectionRefusedError:
-                time.sleep(0.05)
-        else:
-            pytest.fail('it never listened')
+        wait_for(lambda: not refused(port), 'a process listens')
+        assert http1.connect(port).get('/one.txt').body == b'one\n'
         assert (folder / 'deep' / 'pid').read_text().strip() == str(process.pid)
     finally:
         process.terminate()

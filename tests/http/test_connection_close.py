@@ -200,10 +200,7 @@ def test_rule_17_uncached_bodies_without_descriptors(start_server, files, transp
         reader.send('GET /two HTTP/1.1\r\nHost: localhost\r\n\r\n')
         readers.append((reader, int(reader.head().headers['content-length'])))
     concurrent_requests = [socket.create_connection(('127.0.0.1', server.ports['plain'])) for _ in range(60)]
-    deadline = time.monotonic() + 20 * server_kit.PATIENCE
-    while 'out of file descriptors' not in server.errors():
-        assert time.monotonic() < deadline, server.errors()
-        time.sleep(0.05)
+    wait_for(lambda: 'out of file descriptors' in server.errors(), 'no descriptor left', 20)
     assert status('/body') in (None, 200, 503)
     for reader, length in readers:
         drop_from_page_cache(os.path.join(files[0], 'two'))
@@ -211,10 +208,7 @@ def test_rule_17_uncached_bodies_without_descriptors(start_server, files, transp
         reader.close()
     for sock in concurrent_requests:
         sock.close()
-    deadline = time.monotonic() + 20 * server_kit.PATIENCE
-    while status('/small') != 200:
-        assert time.monotonic() < deadline, 'it serves again'
-        time.sleep(0.05)
+    wait_for(lambda: status('/small') == 200, 'it serves again', 20)
     assert server.workers() == worker, 'the worker has not been replaced'
 
 

@@ -114,7 +114,7 @@ def test_cache(run):
     assert [states('/private/x') for _ in range(2)] == [None, None] and len(app.requests) == 4
     assert states('/short') == 'MISS'
     app.stop()
-    time.sleep(1.1)
+    wait_for(lambda: states('/short') != 'HIT', 'the end of max-age')
     stale = run.fetch('/short', tls=False)
     assert (stale.status, stale.body) == (200, b'answer') and stale.headers['x-cache'] in ('STALE', 'UPDATING')
     assert run.log('PURGE /page')

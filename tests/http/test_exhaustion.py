@@ -14,7 +14,7 @@ import time
 import pytest
 
 from kit import http1, server as server_kit
-from kit.exhaustion import Answers, assert_one_line_per_second, serves
+from kit.exhaustion import Answers, assert_one_line_per_second, seconds_of, serves
 from kit.lifetime import signal_and_wait, wait_for
 
 SLOW = int(os.environ.get('SLUICE_SLOW', '1000'))      # slow clients
@@ -40,8 +40,7 @@ def test_clients_are_rejected_without_free_descriptors(start, loop):
     server.start([server.plain])
     connections = send_incomplete_requests(server.plain, 250, '')
     load = [Answers(lambda: http1.connect(server.plain, timeout=5), ['/one.txt']) for _ in range(2)]
-    wait_for(lambda: 'Too many open files' in server.errors(), 'no descriptor left')
-    time.sleep(4)
+    wait_for(lambda: seconds_of('Too many open files', server.errors()) >= 3, 'no descriptor left')
     for thread in load:
         thread.stop()
     for one in connections:
@@ -63,8 +62,7 @@ def test_failed_allocations_leave_the_worker_running(start, loop):
     resource.prlimit(worker, resource.RLIMIT_AS, (used + (256 << 10), before[1]))
     load = Answers(lambda: http1.connect(server.port, 'user', timeout=5), ['/one.txt', '/missing'])
     connections = send_incomplete_requests(server.plain, 400, field)
-    wait_for(lambda: re.search('memory|Cannot allocate', server.errors()), 'no memory left')
-    time.sleep(3)
+    wait_for(lambda: seconds_of('memory|Cannot allocate', server.errors()) >= 3, 'no memory left')
     counts = load.stop()
     for one in connections:
         one.close()

@@ -1,10 +1,10 @@
 """`sluice explain` prints, for a URL, the response of a server with this configuration, and the positions of the directives."""
 import json
 import subprocess
-import time
 
 import pytest
 from kit import http1, server as server_kit, site as site_kit
+from kit.lifetime import refused, wait_for
 
 CONFIGURATION = '''
 http:
@@ -202,12 +202,7 @@ def running(made):
     own.write_text(f'pid: {configuration.parent}/pid\nworker_processes: 1\n' + configuration.read_text())
     process = subprocess.Popen([server_kit.SLUICE, '-c', str(own), '-e', str(configuration.parent / 'error.log')], stdin=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL)
-    for _ in range(400):
-        try:
-            http1.connect(ports['port']).close()
-            break
-        except ConnectionRefusedError:
-            time.sleep(0.05)
+    wait_for(lambda: not refused(ports['port']), 'a process listens')
     yield ports['port']
     process.terminate()
     assert process.wait(30) == 0

@@ -129,7 +129,8 @@ def test_reloads_fail_no_stream(start, loop, transport):
     with concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
         clients = [pool.submit(request_until_ended) for _ in range(CLIENTS)]
         for generation in range(2, 2 + RELOADS):
-            time.sleep(0.3)
+            before = len(server.access())
+            wait_for(lambda before=before: len(server.access()) > before + 2 * CLIENTS * AT_ONCE, 'responses of every client')
             server.process.send_signal(signal.SIGHUP)
             wait_for(lambda generation=generation: server.errors().count(RUNS) >= generation, 'the new workers run')
         ended.set()

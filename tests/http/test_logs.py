@@ -6,6 +6,7 @@ import time
 
 import pytest
 from kit import http1, server as server_kit
+from kit.lifetime import wait_for
 
 
 def test_main_format(site, tmp_path, loop):
@@ -69,10 +70,7 @@ def test_rejected_requests_are_logged(served):
     client = served.connect()
     client.send('GET /refused HTTP/1.1\r\n\r\n')
     assert client.read().status == 400
-    deadline = time.monotonic() + 10 * server_kit.PATIENCE
-    while '|400|' not in server_kit.read_text(served.server.access_path):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_for(lambda: '|400|' in server_kit.read_text(served.server.access_path), 'the log line')
 
 
 @pytest.mark.http1('files without frame heads')
@@ -117,11 +115,7 @@ def test_fifo_without_a_reader(site, tmp_path, loop):
         for _ in range(1500):         # more than the capacity of the pipe and of the batch (1 MiB)
             client.send('GET /one.txt?' + 'a' * 2000 + ' HTTP/1.1\r\nHost: localhost\r\n\r\n')
             assert client.read().status == 200
-        deadline = time.monotonic() + 90 * server_kit.PATIENCE
-        while not re.search(r'(?i)(dropped|lost)', server.errors()):
-            assert time.monotonic() < deadline, server.errors()[-2000:]
-            client.get('/one.txt')
-            time.sleep(0.2)
+        wait_for(lambda: client.get('/one.txt') and re.search('dropped|lost', server.errors()), 'the number of dropped lines', 90, pause=0.2)
     finally:
         server.stop()
 

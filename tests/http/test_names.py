@@ -5,7 +5,6 @@ import re
 import signal
 import socket
 import threading
-import time
 
 import pytest
 from kit import http1, server as server_kit
@@ -50,10 +49,7 @@ class Environment:
         return response.body.decode().split()[0] if response.status == 200 else response.status
 
     def until(self, expected, path='/'):
-        deadline = time.monotonic() + 15 * server_kit.PATIENCE
-        while (seen := self.responding_server(path)) != expected:
-            assert time.monotonic() < deadline, f'{seen} instead of {expected}:\n{self.server.errors()}'
-            time.sleep(0.02)
+        wait_for(lambda: self.responding_server(path) == expected, f'{expected} responds')
 
     def stop(self):
         if self.server:
@@ -91,10 +87,7 @@ def test_dns_ttl_is_respected(environment):
     environment.start({'long': {'server': f'long.test:{one.port}'}, 'short': {'server': f'short.test:{one.port}'}}, resolver='ipv6=off',
                 locations={'/long': {'proxy_pass': 'http://long'}, '/short': {'proxy_pass': 'http://short'}})
     assert environment.responding_server('/long') == environment.responding_server('/short') == 'one'
-    deadline = time.monotonic() + 20 * server_kit.PATIENCE
-    while environment.dns.questions.count(('short.test', A)) < 3:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_for(lambda: environment.dns.questions.count(('short.test', A)) >= 3, 'three queries', 20)
     assert environment.dns.questions.count(('long.test', A)) == 1
     assert ('short.test', AAAA) not in environment.dns.questions
 
@@ -212,10 +205,7 @@ def test_resolved_address_outlives_its_ttl_on_failure(environment):
     environment.start({'app': {'server': f'app.test:{one.port}'}})
     assert environment.responding_server() == 'one'
     environment.dns.zone['app.test'] = SERVFAIL
-    deadline = time.monotonic() + 10 * server_kit.PATIENCE
-    while 'cannot be resolved' not in environment.server.errors():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_for(lambda: 'cannot be resolved' in environment.server.errors(), 'the failed resolution')
     assert environment.responding_server() == 'one'
 
 

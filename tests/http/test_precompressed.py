@@ -7,7 +7,8 @@ import subprocess
 import brotli
 import pytest
 import zstandard
-from kit import http1, server as server_kit, site as site_kit
+from kit import http1, site as site_kit
+from kit.lifetime import wait_for
 
 CSS = b''.join(b'.rule%d { color: #%06x; margin: %dpx }\n' % (i, i * 7919 % (1 << 24), i % 97) for i in range(40000))
 ENCODE = {'br': lambda plain: brotli.compress(plain, quality=5), 'zstd': zstandard.ZstdCompressor(level=3).compress, 'gzip': gzip.compress}
@@ -119,12 +120,8 @@ def test_changes_on_disk_take_effect(launch, loop, transport, new_directory):
     assert fetch(client, '/a.css', 'gzip').body == b'plain'
 
     def wait(expected):
-        for _ in range(200):
-            response = fetch(client, '/a.css', 'gzip')
-            if response.headers.get('content-encoding') == expected:
-                return response
-            server_kit.time.sleep(0.05)
-        raise AssertionError(response)
+        wait_for(lambda: fetch(client, '/a.css', 'gzip').headers.get('content-encoding') == expected, f'Content-Encoding: {expected}')
+        return fetch(client, '/a.css', 'gzip')
     site_kit.write(folder, 'a.css.gz.new', gzip.compress(b'plain'))
     os.rename(os.path.join(folder, 'a.css.gz.new'), os.path.join(folder, 'a.css.gz'))
     assert gzip.decompress(wait('gzip').body) == b'plain'

@@ -10,15 +10,9 @@ import time
 
 import pytest
 from kit import http1, server as server_kit
+from kit.lifetime import wait_for
 
 PATIENCE = server_kit.PATIENCE
-
-
-def until(true, what, seconds=15):
-    deadline = time.monotonic() + seconds * PATIENCE
-    while not true():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)
 
 
 @pytest.fixture
@@ -52,7 +46,7 @@ def gone(pids):
 
 def test_workers_and_pid_file(launch_one):
     server, port, _ = launch_one(main={'worker_processes': 3})
-    until(lambda: len(server.workers()) == 3, 'three workers')
+    wait_for(lambda: len(server.workers()) == 3, 'three workers')
     assert int(server_kit.read_text(os.path.join(server.folder, 'pid'))) == server.process.pid
     for _ in range(30):
         assert http1.connect(port).get('/one.txt').status == 200
@@ -64,7 +58,7 @@ def test_workers_and_pid_file(launch_one):
 def test_closed_standard_streams_are_opened(launch_one):
     """Started without descriptors 0, 1 and 2, the server opens /dev/null there, so that no log or socket gets printed messages."""
     server, port, _ = launch_one(command_prefix=['sh', '-c', 'exec "$@" <&- >&- 2>&-', 'sh'])
-    until(server.workers, 'a worker')
+    wait_for(server.workers, 'a worker')
     assert http1.connect(port).get('/one.txt').status == 200
     for pid in server.processes():
         assert [os.readlink(f'/proc/{pid}/fd/{number}') for number in range(3)] == ['/dev/null'] * 3
@@ -81,15 +75,15 @@ def test_usr1_reopens_logs_without_free_descriptors(launch_one):
     """A worker at its limit of descriptors still receives the reopened logs."""
     server, port, _ = launch_one(command_prefix=['prlimit', '--nofile=40'])
     connections = [socket.create_connection(('127.0.0.1', port)) for _ in range(80)]
-    until(lambda: 'Too many open files' in server.errors(), 'no descriptor left')
+    wait_for(lambda: 'Too many open files' in server.errors(), 'no descriptor left')
     os.rename(server.access_path, server.access_path + '.1')
     os.rename(server.error_path, server.error_path + '.1')
     server.process.send_signal(signal.SIGUSR1)
-    until(lambda: all(server.access_path in opened(pid) for pid in server.workers()), 'workers with the new log')
+    wait_for(lambda: all(server.access_path in opened(pid) for pid in server.workers()), 'workers with the new log')
     for one in connections:
         one.close()
-    until(lambda: http1.connect(port).get('/one.txt').status == 200, 'a response')
-    until(lambda: '/one.txt' in server_kit.read_text(server.access_path), 'a line in the new log')
+    wait_for(lambda: http1.connect(port).get('/one.txt').status == 200, 'a response')
+    wait_for(lambda: '/one.txt' in server_kit.read_text(server.access_path), 'a line in the new log')
     assert 'malformed' not in server_kit.read_text(server.error_path + '.1') + server.errors()
 
 
@@ -116,7 +110,7 @@ def test_quit_completes_responses(launch_one):
     responses = [client.head() for client in busy]
     server.process.send_signal(signal.SIGQUIT)
     assert idle.at_end()
-    until(lambda: refused(port), 'no new connections')
+    wait_for(lambda: refused(port), 'no new connections')
     for client, response in zip(busy, responses):
         assert len(client.read_exactly(int(response.headers['content-length']))) == 1 << 20
         client.close()
@@ -135,12 +129,12 @@ def test_killed_and_crashed_workers_are_replaced(launch_one, monkeypatch):
     # AddressSanitizer would write a report for several seconds before the worker dies.
     monkeypatch.setenv('ASAN_OPTIONS', f"{os.environ.get('ASAN_OPTIONS', '')}:handle_segv=0")
     server, port, _ = launch_one()
-    until(lambda: ' runs, ' in server.errors(), 'the worker is ready')      # one that dies before ends the server
+    wait_for(lambda: ' runs, ' in server.errors(), 'the worker is ready')      # one that dies before ends the server
     for how in (signal.SIGKILL, signal.SIGSEGV, signal.SIGKILL):
         before = server.workers()
         os.kill(before[0], how)
-        until(lambda: server.workers() and server.workers() != before and gone(before[:1]), 'another worker')
-        until(lambda: serves(port), 'it serves again')
+        wait_for(lambda: server.workers() and server.workers() != before and gone(before[:1]), 'another worker')
+        wait_for(lambda: serves(port), 'it serves again')
     assert 'exited' in server.errors() or 'signal' in server.errors() or 'died' in server.errors()
 
 
@@ -153,13 +147,13 @@ def serves(port):
 
 def test_workers_exit_with_a_killed_master(launch_one):
     server, port, _ = launch_one()
-    until(lambda: server.workers(), 'a worker')
+    wait_for(lambda: server.workers(), 'a worker')
     workers = server.workers()
     server.process.kill()
     server.process.wait()
     server.process = None
-    until(lambda: gone(workers), 'no orphaned worker continues')
-    until(lambda: refused(port), 'the port is free')
+    wait_for(lambda: gone(workers), 'no orphaned worker continues')
+    wait_for(lambda: refused(port), 'the port is free')
 
 
 def test_usr1_reopens_the_logs(launch_one):
@@ -170,8 +164,8 @@ def test_usr1_reopens_the_logs(launch_one):
     for path in (server.access_path, server.error_path):
         os.rename(path, path + '.1')
     server.process.send_signal(signal.SIGUSR1)
-    until(lambda: os.path.exists(server.access_path) and os.path.exists(server.error_path), 'new files')
-    until(lambda: client.get('/one.txt?after').status == 200 and '/one.txt?after' in server_kit.read_text(server.access_path),
+    wait_for(lambda: os.path.exists(server.access_path) and os.path.exists(server.error_path), 'new files')
+    wait_for(lambda: client.get('/one.txt?after').status == 200 and '/one.txt?after' in server_kit.read_text(server.access_path),
           'lines in the new file')
     assert '/one.txt?before' in server_kit.read_text(server.access_path + '.1')
 
@@ -181,7 +175,7 @@ def test_usr1_reopens_logs_for_unprivileged_workers(launch_one):
     if os.geteuid() != 0:
         pytest.skip('needs root')
     server, port, _ = launch_one(main={'user': 'nobody'})
-    until(lambda: server_kit.RUNS in server.errors(), 'every worker is ready')
+    wait_for(lambda: server_kit.RUNS in server.errors(), 'every worker is ready')
     for pid in server.workers():
         with open(f'/proc/{pid}/status', encoding='ascii') as stream:
             lines = dict(line.split(':', 1) for line in stream.read().splitlines() if ':' in line)
@@ -190,7 +184,7 @@ def test_usr1_reopens_logs_for_unprivileged_workers(launch_one):
     os.rename(server.access_path, server.access_path + '.1')
     server.process.send_signal(signal.SIGUSR1)
     client = http1.connect(port)
-    until(lambda: client.get('/one.txt?nobody').status == 200 and '/one.txt?nobody' in server_kit.read_text(server.access_path), 'lines')
+    wait_for(lambda: client.get('/one.txt?nobody').status == 200 and '/one.txt?nobody' in server_kit.read_text(server.access_path), 'lines')
     assert client.get('/closed.txt').status == 403
 
 
@@ -212,11 +206,11 @@ def test_daemon_writes_its_pid_file(site, tmp_path, loop):
     done = subprocess.run([server_kit.SLUICE, '-c', server.config_path], stdin=subprocess.DEVNULL, timeout=30 * PATIENCE, check=False)
     assert done.returncode == 0
     pid_path = os.path.join(server.folder, 'pid')
-    until(lambda: server_kit.read_text(pid_path).strip().isdigit() and serves(port), 'it serves in the background')
+    wait_for(lambda: server_kit.read_text(pid_path).strip().isdigit() and serves(port), 'it serves in the background')
     pid = int(server_kit.read_text(pid_path))
     assert os.getsid(pid) != os.getsid(0)
     os.kill(pid, signal.SIGTERM)
-    until(lambda: gone([pid]) and not os.path.exists(pid_path), 'it ends')
+    wait_for(lambda: gone([pid]) and not os.path.exists(pid_path), 'it ends')
 
 
 def test_address_in_use_is_reported(site, tmp_path):
@@ -234,15 +228,15 @@ def test_address_in_use_is_reported(site, tmp_path):
 def test_worker_connections_pauses_accepting(launch_one):
     """At worker_connections accepting pauses without busy waiting, and continues when connections end."""
     server, port, _ = launch_one(main={'events': {'use': server_kit.LOOPS[0], 'worker_connections': 16}})
-    until(lambda: server.workers(), 'a worker')
+    wait_for(lambda: server.workers(), 'a worker')
     connections = [socket.create_connection(('127.0.0.1', port), timeout=10) for _ in range(40)]
-    until(lambda: 'accepting is paused' in server.errors(), 'the cap')
+    wait_for(lambda: 'accepting is paused' in server.errors(), 'the cap')
     before = server.ticks()
     time.sleep(2)
     assert server.ticks() - before < 100, 'it does not spin at the cap'
     for sock in connections:
         sock.close()
-    until(lambda: serves(port), 'a free place again')
+    wait_for(lambda: serves(port), 'a free place again')
 
 
 def test_worker_connections_per_address_closes_excess_connections(launch_one, loop):
@@ -258,14 +252,14 @@ def test_worker_connections_per_address_closes_excess_connections(launch_one, lo
         except (OSError, EOFError):
             pass
         return len(connections) == 3
-    until(three_connections, 'three connections, after those of the port check have ended')
+    wait_for(three_connections, 'three connections, after those of the port check have ended')
     for number in (port, tls):
         with socket.create_connection(('127.0.0.1', number), timeout=20 * PATIENCE) as extra:
             assert extra.recv(1) == b''
     assert all(client.get('/one.txt').status == 200 for client in connections)
     assert server.errors().count('127.0.0.1 has 3 connections: further ones are closed') >= 1
     connections.pop().close()
-    until(lambda: serves(port), 'a free place again')
+    wait_for(lambda: serves(port), 'a free place again')
 
 
 def test_exhausted_descriptors_pause_accepting(site, certificate, tmp_path, loop):
@@ -280,13 +274,13 @@ def test_exhausted_descriptors_pause_accepting(site, certificate, tmp_path, loop
                 connections.append(socket.create_connection(('127.0.0.1', port), timeout=5))
             except OSError:
                 break
-        until(lambda: 'Too many open files' in server.errors(), 'no descriptor left')
+        wait_for(lambda: 'Too many open files' in server.errors(), 'no descriptor left')
         before = server.ticks()
         time.sleep(2)
         assert server.ticks() - before < 100
         for sock in connections:
             sock.close()
-        until(lambda: serves(port), 'it serves again')
+        wait_for(lambda: serves(port), 'it serves again')
     finally:
         server.stop()
 
@@ -307,7 +301,7 @@ def test_idle_connections_are_closed_without_free_descriptors(site, tmp_path, lo
     stored = []
     try:
         for number in range(100):
-            until(lambda: responds(port, stored), f'client {number} is answered')
+            wait_for(lambda: responds(port, stored), f'client {number} is answered')
         lines = re.findall(r'^(.{19}) \[crit\] (\d+)#.*out of file descriptors: \d+ idle client', server.errors(), re.M)
         assert lines
         assert len(set(lines)) == len(lines), 'at most one line per second'
@@ -346,7 +340,7 @@ def test_idle_server_uses_no_cpu(launch_one):
     clients = [http1.connect(port), http1.connect(tls, 'user')]
     for client in clients:
         client.get('/one.txt')
-    time.sleep(0.5)
+    wait_for(lambda: len(server.access()) == 2, 'the log lines')
     before = server.ticks()
     time.sleep(2)
     assert server.ticks() - before <= 2

@@ -1,12 +1,13 @@
 """Static files: types, validators, preconditions, ranges, directories, names, links, special files (RFC 9110)."""
+import contextlib
 import email.utils
 import os
 import re
 import threading
-import time
 
 import pytest
 from kit import server as server_kit
+from kit.lifetime import wait_for
 
 
 def http_date(seconds):
@@ -214,9 +215,7 @@ def test_unreadable_file_is_403(client, served):
 
 def test_rejected_links_are_logged_with_the_directive(client, served):
     assert client.get('/link-out').status == 403
-    deadline = time.monotonic() + 10 * server_kit.PATIENCE
-    while 'disable_symlinks' not in served.server.errors() and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_for(lambda: 'disable_symlinks' in served.server.errors(), 'the log line')
     line = [line for line in served.server.errors().splitlines() if 'disable_symlinks' in line][-1]
     assert 'link-out' in line and '"disable_symlinks: off"' in line
 
@@ -295,17 +294,11 @@ def test_changed_file_is_served(launch, loop, transport, base):
     path.write_text('second, longer')
     absent = client.get('/late.txt').status
     (folder / 'late.txt').write_text('late')
-    deadline = time.monotonic() + 15 * server_kit.PATIENCE
-    while client.get('/file.txt').body != b'second, longer' or client.get('/late.txt').status != 200:
-        assert time.monotonic() < deadline, 'a change is seen within open_file_cache_valid'
-        time.sleep(0.2)
+    wait_for(lambda: client.get('/file.txt').body == b'second, longer' and client.get('/late.txt').status == 200, 'the changes', pause=0.1)
     assert first.body == b'first' and absent == 404
     assert client.get('/file.txt').headers['etag'] != first.headers['etag']
     path.unlink()
-    deadline = time.monotonic() + 15 * server_kit.PATIENCE
-    while client.get('/file.txt').status != 404:
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
+    wait_for(lambda: client.get('/file.txt').status == 404, 'the file is gone', pause=0.1)
 
 
 def test_truncated_file_closes_the_connection(launch, loop, transport, base):
@@ -323,14 +316,12 @@ def test_truncated_file_closes_the_connection(launch, loop, transport, base):
     os.truncate(folder / 'file.bin', 1 << 20)
     with pytest.raises(EOFError):
         client.skip(size)
-    deadline = time.monotonic() + 15 * server_kit.PATIENCE
-    while True:                       # the old length is valid for open_file_cache_valid
-        try:
-            assert len(served.connect().get('/file.bin').body) == 1 << 20
-            break
-        except EOFError:
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
+
+    def complete():
+        with contextlib.suppress(EOFError):     # the old length is valid for open_file_cache_valid
+            return len(served.connect().get('/file.bin').body) == 1 << 20
+        return False
+    wait_for(complete, 'the new length', pause=0.1)
 
 
 def test_growing_file_retains_content_length(launch, loop, transport, base):

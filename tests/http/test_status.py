@@ -1,5 +1,6 @@
 """The status page: the format of each line, exact counters of all workers, and workers that die."""
 import collections
+import itertools
 import json
 import os
 import re
@@ -76,7 +77,7 @@ class Watched:
             'log_format': {'proof': '|'.join(f'${field}' for field in FIELDS)}})
         self.server.start([self.plain, self.tls])
         self.opened = 2                     # connections: start() has probed both ports
-        until(lambda: len(self.server.workers()) == WORKERS, 'every worker')
+        wait_for(lambda: len(self.server.workers()) == WORKERS, 'every worker')
 
     def connect(self, transport, **options):
         self.opened += 1
@@ -86,15 +87,8 @@ class Watched:
         """Waits until the access log has `lines` lines and returns all of them."""
         def rows():
             return [dict(zip(FIELDS, line.split('|'))) for line in server_kit.read_text(self.server.access_path).splitlines()]
-        until(lambda: len(rows()) >= lines, f'{lines} lines in the log')
+        wait_for(lambda: len(rows()) >= lines, f'{lines} lines in the log')
         return rows()
-
-
-def until(true, what, seconds=20):
-    deadline = time.monotonic() + seconds * PATIENCE
-    while not true():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)
 
 
 @pytest.fixture
@@ -121,12 +115,12 @@ def page(client, form='prometheus', mark=''):
 
 def settled(client, mark=''):
     """The status page when every other request has ended; `mark` and a number are added to its URI."""
-    for number in range(200):
-        found = page(client, mark=mark and f'&{mark}{number}')
-        if found['sluice_requests_total'][None] == sum(found['sluice_responses_total'].values()) + 1:
-            return found
-        time.sleep(0.05)
-    raise AssertionError(f'not settled: {found}')
+    numbers = itertools.count()
+
+    def complete():
+        found = page(client, mark=mark and f'&{mark}{next(numbers)}')
+        return found if found['sluice_requests_total'][None] == sum(found['sluice_responses_total'].values()) + 1 else None
+    return wait_for(complete, 'the end of the other requests', pause=0.05)
 
 
 def connect_to_each_worker(watched, transport):
@@ -163,7 +157,7 @@ def test_counters_are_exact(watch, transport):
     watched = watch()
     clients = connect_to_each_worker(watched, transport)
     first, second, third = clients.values()
-    until(lambda: page(first)['sluice_connections_accepted_total'][None] == watched.opened, 'the probes are accepted, too')
+    wait_for(lambda: page(first)['sluice_connections_accepted_total'][None] == watched.opened, 'the probes are accepted, too')
     before = settled(first)
     known = send_requests_of_each_kind(watched, transport)
     after = settled(second, 'after')
@@ -190,7 +184,7 @@ def test_counters_are_exact(watch, transport):
     assert last['sluice_requests_total'][None] > after['sluice_requests_total'][None]
     # A worker counts a connection until it has read the end of it.
     idle = {'handshake': 0, 'reading': 0, 'writing': 0, 'waiting': WORKERS}
-    until(lambda: settled(third)['sluice_connections'] == idle, 'only the connections to the workers remain')
+    wait_for(lambda: settled(third)['sluice_connections'] == idle, 'only the connections to the workers remain')
 
 
 def check_transfers(metrics, rows):
@@ -211,7 +205,7 @@ def test_json_equals_prometheus(watch, transport):
     watched = watch()
     client = watched.connect(transport)
     send_requests_of_each_kind(watched, transport, rounds=1)
-    until(lambda: settled(client)['sluice_connections']['writing'] == 0, 'connections that have ended are gone')
+    wait_for(lambda: settled(client)['sluice_connections']['writing'] == 0, 'connections that have ended are gone')
     as_json, as_text = page(client, 'json'), settled(client)
     assert {'sluice_' + name for name in as_json} == set(as_text)
     moving = ('requests_total', 'responses_total', 'responses_by_status_total', 'sent_bytes_total', 'transfers_total', 'zero_copy_ratio',
@@ -257,10 +251,10 @@ def test_counts_of_a_dead_worker_remain(watch, transport):
     clients = connect_to_each_worker(watched, transport)
     send_requests_of_each_kind(watched, transport, rounds=3)
     victim, survivor = list(clients)[:2]
-    until(lambda: settled(clients[survivor])['sluice_connections']['waiting'] == WORKERS, 'the other connections are closed')
+    wait_for(lambda: settled(clients[survivor])['sluice_connections']['waiting'] == WORKERS, 'the other connections are closed')
     before = settled(clients[survivor])
     os.kill(int(victim), signal.SIGKILL)
-    until(lambda: len(watched.server.workers()) == WORKERS and int(victim) not in watched.server.workers(), 'a successor')
+    wait_for(lambda: len(watched.server.workers()) == WORKERS and int(victim) not in watched.server.workers(), 'a successor')
     after = settled(clients[survivor])
     assert after['sluice_worker_restarts_total'][None] == 1
     assert after['sluice_connections']['waiting'] == WORKERS - 1, 'its connections ended with it'
@@ -292,32 +286,32 @@ def test_reading_connections_are_counted(watch, transport):
     watched = watch()
     client, half = watched.connect('plain'), watched.connect(transport)
     half.send('GET /one.txt HT')
-    until(lambda: page(client)['sluice_connections']['reading'] == 1, 'a request in its middle')
+    wait_for(lambda: page(client)['sluice_connections']['reading'] == 1, 'a request in its middle')
     half.send('TP/1.1\r\nHost: localhost\r\n\r\n')
     half.read()
-    until(lambda: page(client)['sluice_connections'] == {'handshake': 0, 'reading': 0, 'writing': 0, 'waiting': 2}, 'two that wait')
+    wait_for(lambda: page(client)['sluice_connections'] == {'handshake': 0, 'reading': 0, 'writing': 0, 'waiting': 2}, 'two that wait')
     with socket.create_connection(('127.0.0.1', watched.tls), timeout=20 * PATIENCE):
-        until(lambda: page(client)['sluice_connections']['handshake'] == 1, 'a handshake')
+        wait_for(lambda: page(client)['sluice_connections']['handshake'] == 1, 'a handshake')
 
 
 def test_stub_status_format(watch):
     watched = watch()
     client = watched.connect('plain')
     expected = re.compile(r'Active connections: 1 \nserver accepts handled requests\n (\d+) \1 (\d+) \nReading: 0 Writing: 1 Waiting: 0 \n')
-    until(lambda: expected.fullmatch(client.get('/nginx').body.decode()), 'the format of nginx')
+    wait_for(lambda: expected.fullmatch(client.get('/nginx').body.decode()), 'the format of nginx')
     # The kernel may not have reported the end of the first response before a quick second request: the connection then counts as writing.
     numbers = [int(re.search(r'\n \d+ \d+ (\d+) \n', client.get('/nginx').body.decode()).group(1)) for _ in range(2)]
     assert numbers[1] == numbers[0] + 1
     idle = watched.connect('plain')
     idle.get('/one.txt')
-    until(lambda: b'Reading: 0 Writing: 1 Waiting: 1 ' in client.get('/nginx').body, 'the other connection is idle')
+    wait_for(lambda: b'Reading: 0 Writing: 1 Waiting: 1 ' in client.get('/nginx').body, 'the other connection is idle')
     idle.close()
-    until(lambda: b'Active connections: 1 ' in client.get('/nginx').body, 'it is gone')
+    wait_for(lambda: b'Active connections: 1 ' in client.get('/nginx').body, 'it is gone')
     assert b'Reading: 0 Writing: 1 Waiting: 0 ' in client.get('/nginx').body
     client.close()
     # Workers decrement the same counter that they incremented.
     last = watched.connect('plain')
-    until(lambda: page(last)['sluice_connections'] == {'handshake': 0, 'reading': 0, 'writing': 0, 'waiting': 1}, 'only this one')
+    wait_for(lambda: page(last)['sluice_connections'] == {'handshake': 0, 'reading': 0, 'writing': 0, 'waiting': 1}, 'only this one')
 
 
 def test_lost_log_lines_are_counted(site, tmp_path, loop):
@@ -328,7 +322,7 @@ def test_lost_log_lines_are_counted(site, tmp_path, loop):
     client = http1.connect(port)
     for _ in range(5):
         client.get('/one.txt')
-    until(lambda: page(client)['sluice_access_log_lines_dropped_total'][None] == 5, 'five lines')
+    wait_for(lambda: page(client)['sluice_access_log_lines_dropped_total'][None] == 5, 'five lines')
     server.stop()
 
 

@@ -237,7 +237,7 @@ def test_control_characters_are_escaped(hostile):
 
 
 def test_silent_server_times_out(hostile):
-    hostile.scripts['/silent'] = lambda peer: time.sleep(60)
+    hostile.scripts['/silent'] = lambda peer: peer.at_end()
     ran = top(f'http://127.0.0.1:{hostile.port}/silent', '--once', '--json')
     assert ran.returncode == 1 and ran.stdout == '' and 'Connection timed out' in ran.stderr
 
@@ -407,7 +407,7 @@ def test_view_continues_after_a_server_restart(watched, view):
 
 
 def test_silent_server_does_not_block_the_keys(hostile, view):
-    hostile.scripts['/silent'] = lambda peer: time.sleep(60)
+    hostile.scripts['/silent'] = lambda peer: peer.at_end()
     shown = view(f'http://127.0.0.1:{hostile.port}/silent')
     wait_for(lambda: any(request.target == '/silent' for request in hostile.requests), 'the request')
     shown.press('h')

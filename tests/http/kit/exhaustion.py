@@ -21,6 +21,11 @@ def assert_one_line_per_second(log):
     assert counts and max(counts.values()) == 1, counts.most_common(3)
 
 
+def seconds_of(message, log):
+    """The number of different seconds in which the log has this message."""
+    return len(set(re.findall(rf'^(.{{19}}) .*(?:{message})', log, re.M)))
+
+
 class Answers(threading.Thread):
     """Clients that request `target` on one connection after another until `stop`; counts the responses by status."""
 

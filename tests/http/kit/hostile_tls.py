@@ -3,6 +3,7 @@ error log."""
 import time
 
 from . import http1, tls13
+from .lifetime import wait_for
 
 EMPTY_RECORDS = 2000
 
@@ -47,9 +48,7 @@ def lines(server, since=0):
 
 def only_line(server, since):
     """Returns the only line after the first `since`. Waits for it, and 0.2 s longer to detect a second line."""
-    deadline = time.monotonic() + 20
-    while not lines(server, since) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_for(lambda: lines(server, since), 'a line in the error log', 20)
     time.sleep(0.2)
     found = lines(server, since)
     assert len(found) == 1, found

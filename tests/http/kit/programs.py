@@ -4,11 +4,11 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 
 import pytest
 
-from . import http1, server as server_kit
+from . import server as server_kit
+from .lifetime import refused, wait_for
 
 FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), 'applications')
 
@@ -22,14 +22,7 @@ def program(name):
 
 
 def wait_for_port(port):
-    deadline = time.monotonic() + 20 * server_kit.PATIENCE
-    while True:
-        try:
-            http1.connect(port).close()
-            return
-        except OSError:
-            assert time.monotonic() < deadline, f'no process listens on port {port}'
-            time.sleep(0.02)
+    wait_for(lambda: not refused(port), f'a process listens on port {port}', 20)
 
 
 class Program:
