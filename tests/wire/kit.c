@@ -443,19 +443,21 @@ void kit_until_closed(struct kit *kit)
         kit_turn(kit);
 }
 
+static char pattern[KIT_PATTERN];
+
+/* Before main, so that the processes of all tests share it. */
+__attribute__((constructor)) static void make_pattern(void)
+{
+    uint32_t state = 12345;
+
+    for (size_t i = 0; i < KIT_PATTERN; i++) {
+        state = state * 1664525 + 1013904223;
+        pattern[i] = (char)(state >> 24);
+    }
+}
+
 const char *kit_pattern(void)
 {
-    static char *pattern;
-
-    if (!pattern) {
-        uint32_t state = 12345;
-
-        pattern = malloc(KIT_PATTERN);
-        for (size_t i = 0; i < KIT_PATTERN; i++) {
-            state = state * 1664525 + 1013904223;
-            pattern[i] = (char)(state >> 24);
-        }
-    }
     return pattern;
 }
 
