@@ -1,5 +1,6 @@
 #include "loopback.h"
 
+#include "../unit/skipped_clock.h"
 #include "base/limits.h"
 #include "cache/cache_store.h"
 #include "log/access_log.h"
@@ -238,6 +239,18 @@ void loopback_turn_once(struct loopback *loopback, unsigned milliseconds)
     ck_assert_int_ge(turn(loopback, loopback->worker.loop.clock.monotonic_ms + milliseconds), 0);
 }
 
+void loopback_skip(struct loopback *loopback, unsigned milliseconds)
+{
+    clock_skip(milliseconds);
+    loopback_turn_once(loopback, 0);
+}
+
+void loopback_skip_and_turn(struct loopback *loopback, unsigned milliseconds)
+{
+    loopback_skip(loopback, milliseconds);
+    loopback_turn(loopback, 1);
+}
+
 void loopback_turn(struct loopback *loopback, unsigned milliseconds)
 {
     const struct clock *clock = &loopback->worker.loop.clock;
@@ -278,14 +291,15 @@ int loopback_connect(struct loopback *loopback)
     return loopback_connect_at(loopback, loopback->endpoint);
 }
 
+/* Returns true at the end of the connection. */
 static bool read_more(struct loopback *loopback, int fd)
 {
     char bytes[65536];
-    ssize_t length = read(fd, bytes, sizeof(bytes));
+    ssize_t length;
 
-    if (length > 0)
+    while ((length = read(fd, bytes, sizeof(bytes))) > 0)
         ck_assert_int_eq(buffer_append(&loopback->text, str_of(bytes, (size_t)length)), 0);
-    return length == 0 || (length < 0 && errno == ECONNRESET);
+    return length == 0 || errno == ECONNRESET;
 }
 
 static void split_response(struct loopback *loopback)

@@ -46,6 +46,10 @@ void loopback_request_raw(struct loopback *loopback, struct str bytes);
 void loopback_disconnect(struct loopback *loopback, const char *head, unsigned turns);
 /* Runs one iteration of the loop, which waits at most `milliseconds` for an event. */
 void loopback_turn_once(struct loopback *loopback, unsigned milliseconds);
+/* Runs an iteration of the loop so much later, without waiting (skipped_clock.h). */
+void loopback_skip(struct loopback *loopback, unsigned milliseconds);
+/* The same, then runs the loop for a millisecond, in which helper threads may finish. */
+void loopback_skip_and_turn(struct loopback *loopback, unsigned milliseconds);
 /* Runs the loop for `milliseconds`. */
 void loopback_turn(struct loopback *loopback, unsigned milliseconds);
 

@@ -2,6 +2,7 @@
  * The list of connections and the end of one, as resources of the control socket. The test is the master, and a second
  * worker that responds or does not.
  */
+#include "../unit/skipped_clock.h"
 #include "loopback.h"
 
 #include "master/channel.h"
@@ -149,12 +150,17 @@ START_TEST(one_connection_is_closed)
 }
 END_TEST
 
+static void pass_time(bool yes)
+{
+    clock_skip(yes ? 100 : 0);
+}
+
 START_TEST(master_that_does_not_respond)
 {
     int channel;
 
     open_server();
-    server.server_code_runs = NULL;
+    server.server_code_runs = pass_time;
     expect("GET /v1/connections HTTP/1.0", 503, "the master did not respond within 3000 ms");
     channel = server.worker.channel_fd;
     server.worker.channel_fd = -1;

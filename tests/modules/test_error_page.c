@@ -89,20 +89,29 @@ static const struct {
     {"/text", "text/html", "text/plain; charset=utf-8", "503 Service Unavailable\nThe server is busy"},
 };
 
+static bool is_in_access_log(struct str id)
+{
+    char log[65536];
+    int fd = open(loopback_path(&server, "log"), O_RDONLY);
+    ssize_t length = read(fd, log, sizeof(log));
+
+    close(fd);
+    ck_assert_int_ge(length, 0);
+    return str_search(str_of(log, (size_t)length), id) >= 0;
+}
+
 /* The request id on the page is in both logs. */
 static void find_id(const char *mark)
 {
     struct str behind = str_skip(server.body, (size_t)str_search(server.body, str_from(mark)) + strlen(mark));
     struct str id = str_slice(behind, 0, 32);
-    char log[65536], text[64];
-    int fd = open(loopback_path(&server, "log"), O_RDONLY);
-    ssize_t length = read(fd, log, sizeof(log));
+    char text[64];
 
-    close(fd);
     ck_assert_int_ge(str_search(server.body, str_from(mark)), 0);
     ck_assert_uint_eq(id.length, 32);
-    ck_assert_int_gt(length, 0);
-    ck_assert_int_ge(str_search(str_of(log, (size_t)length), id), 0);
+    for (int i = 0; i < 500 && !is_in_access_log(id); i++)
+        loopback_skip_and_turn(&server, 20);
+    ck_assert(is_in_access_log(id));
     snprintf(text, sizeof(text), ", id: " STR_FMT, STR_ARG(id));
     ck_assert(loopback_logged(&server, text));
 }
@@ -132,10 +141,8 @@ START_TEST(built_in_page_follows_accept)
     ck_assert_text(loopback_field(&server, "Content-Security-Policy"), "");
     ck_assert_int_lt(str_search(server.body, STR("Request")), 0);
     loopback_request(&server, "GET /closed HTTP/1.1");
-    loopback_turn(&server, 1200);
     find_id("<code>");
     loopback_request(&server, "GET /closed HTTP/1.1\nAccept: application/json");
-    loopback_turn(&server, 1200);
     find_id("\"request_id\":\"");
     loopback_close(&server);
 }

@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "cache/cache_store.h"
 #include "cache_fixture.h"
+#include "skipped_clock.h"
 
 #include <unistd.h>
 
@@ -72,6 +73,13 @@ static void found(struct cache_lookup *lookup, struct cache_entry *entry)
 {
     last = entry;
     answered = true;
+}
+
+/* Begins a step of the idle cache manager, which ends in this or a later call. */
+static inline void run_manager(void)
+{
+    loop_skip(&loop, LIMIT_CACHE_IDLE_MS);
+    turn_for(1);
 }
 
 /* Returns the entry, or NULL. */
