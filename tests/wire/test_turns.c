@@ -18,7 +18,7 @@
 
 enum { HEAD = 9, PAYLOAD = 16375, SHORT = 500, FRAME = HEAD + PAYLOAD, FRAMES = KIT_CHUNKS / 2 };
 enum { RECORD_EXTRA = 22, BODY = FRAMES / 2 * PAYLOAD };
-enum { UNSENT = 64 * 1024, BUFFER = 64 * 1024, LARGE_BUFFER = 2 << 20, READ_MAX = 10000, QUIET_TURNS = 100 };
+enum { UNSENT = 64 * 1024, BUFFER = 64 * 1024, LARGE_BUFFER = 2 << 20, READ_MAX = 10000, QUIET_TURNS = 50 };
 
 static struct kit kit;
 static struct transfer transfers[2];
