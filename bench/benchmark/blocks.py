@@ -94,7 +94,7 @@ def bars_of(name, title, figure, groups, base='nginx'):
 
 def charts_of(name, groups):
     """Charts of the CPU time of requests and the memory of idle connections; a chart without figures is omitted."""
-    busy = {load: outcomes for load, outcomes in groups.items() if load.kind == 'requests' and not load.half_load}
+    busy = {load: outcomes for load, outcomes in groups.items() if load.is_charted}
     idle = {load: outcomes for load, outcomes in groups.items() if load.kind == 'idle'}
     elements = [bars_of(f'{name}-cpu', 'CPU time of the server', 'cpu_gb', busy), bars_of(f'{name}-memory', 'Memory of the server', 'memory', idle)]
     return [bars for bars in elements if bars.series]

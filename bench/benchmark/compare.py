@@ -8,8 +8,8 @@ COMPARED = ('cpu_request', 'rate', 'p99', 'memory_connection')
 
 
 def measured(results):
-    """{(scenario, load, setup): readings}"""
-    return {(scenario['name'], outcome.load.label, outcome.setup.label): outcome.readings
+    """{(scenario, load, setup): outcome}"""
+    return {(scenario['name'], outcome.load.label, outcome.setup.label): outcome
             for scenario in results['scenarios'] for outcome in report.outcomes_of(scenario) if outcome.readings}
 
 
@@ -20,12 +20,12 @@ def change_of(name, before, after):
     return 'better' if (after['median'] < before['median']) == figures.FIGURES[name][3] else 'worse'
 
 
-def pairs_of(first, second):
-    """(key, figure, summary in the first file, summary in the second) of each figure that both files have."""
+def pairs_of(first, second, names=COMPARED):
+    """(key, figure, summary in the first file, summary in the second) of each of these figures that both files have."""
     old, new = measured(first), measured(second)
     for key in (key for key in new if key in old):
-        for name in COMPARED:
-            before, after = figures.summary(old[key], name), figures.summary(new[key], name)
+        for name in names:
+            before, after = figures.summary(old[key].readings, name), figures.summary(new[key].readings, name)
             if before and after and before['median']:
                 yield key, name, before, after
 
@@ -42,11 +42,12 @@ def table(first, second):
 
 
 def bars(first, second):
-    """CPU time per response of each setup in both files."""
-    pairs = [(key, before, after) for key, name, before, after in pairs_of(first, second) if name == 'cpu_request']
+    """CPU time per GB of each setup in both files: per response, those of small files would be too small for the axis."""
+    charted = {key for key, outcome in measured(second).items() if outcome.load.is_charted}
+    pairs = [(key, before, after) for key, _, before, after in pairs_of(first, second, ('cpu_gb',)) if key in charted]
     labels = ('first', 'second')
-    return blocks.Bars('compare-cpu', 'CPU time of the server in both runs', f'{figures.axis_title("cpu_request")} (lower is better)',
-                       [', '.join(key[1:]) for key, *_ in pairs], dict(zip(labels, zip(*((before, after) for _, before, after in pairs)))),
+    return blocks.Bars('compare-cpu', 'CPU time of the server in both runs', f'{figures.axis_title("cpu_gb")} (lower is better)',
+                       [' / '.join(key) for key, *_ in pairs], dict(zip(labels, zip(*((before, after) for _, before, after in pairs)))),
                        'first', {'second': [after['median'] / before['median'] for _, before, after in pairs]} if pairs else {})
 
 

@@ -59,6 +59,11 @@ class Load:
         parts += [f'by {self.client}' if self.client != 'blast' else '']
         return ', '.join(part for part in parts if part)
 
+    @property
+    def is_charted(self):
+        """True if charts show the CPU time per GB of this load: the responses on keep-alive connections determine it."""
+        return self.kind == 'requests' and not self.half_load
+
 
 @dataclasses.dataclass
 class Group:

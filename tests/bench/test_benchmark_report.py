@@ -1,6 +1,7 @@
 """The reports of the benchmark from figures, without measurements, and the comparison of two result files."""
 import contextlib
 import copy
+import dataclasses
 import io
 import os
 import re
@@ -247,10 +248,16 @@ class Compare(unittest.TestCase):
         elements = compare.sections_of(first, second)[0][1]
         self.assertIn('are better in the second run, 0 are worse', elements[0].text)
         self.assertIn('median 0.750, from 0.500 to 1.00', elements[0].text)
-        self.assertEqual([elements[1].ratios['second'], elements[1].categories], [[0.5, 1.0], ['1k, 64 connections, sluice plain', '1k, 64 connections, sluice TLS user']])
+        self.assertEqual([elements[1].ratios['second'], elements[1].categories], [[0.5, 1.0], ['quick / 1k, 64 connections / sluice plain', 'quick / 1k, 64 connections / sluice TLS user']])
         chart_paths = charts.draw(elements[1], compare.footer(first, second))
-        for arguments in ('CPU microseconds per response (lower is better)', 'ratio / first, lower is better', 'Second:'):
+        for arguments in ('CPU seconds per GB sent (lower is better)', 'ratio / first, lower is better', 'Second:'):
             self.assertIn(arguments, chart_paths)
+
+    def test_chart_omits_handshakes(self):
+        """Their CPU time per GB is a hundred times that of large files, whose bars would disappear."""
+        handshakes = dataclasses.replace(outcome(PLAIN, 0.2), load=model.Load('1k', 32, 'full'))
+        results = results_of(outcome(PLAIN, 0.1), handshakes)
+        self.assertEqual(compare.bars(results, results).categories, ['quick / 1k, 64 connections / sluice plain'])
 
     def test_files_without_a_common_figure(self):
         elements = compare.sections_of(results_of(outcome(PLAIN, 0.1)), results_of(outcome(USER, 0.1)))[0][1]
