@@ -33,6 +33,7 @@
 #define LIMIT_HELPER_THREADS        4
 #define LIMIT_HELPER_QUEUE          1024
 #define LIMIT_UNCACHED_WINDOW       (256 * 1024)    /* file bytes probed and read ahead at once */
+#define LIMIT_READ_AHEAD            (512 * 1024)    /* file bytes that a helper thread reads ahead of an OP_READ */
 #define LIMIT_FETCHES               3               /* helper reads of one window before sendfile waits for the disk */
 #define LIMIT_RECEIVE_BYTES         (16 * 1024)     /* bytes of one receive */
 /* Bytes of one receive of a large body, and its buffer per client. */

@@ -17,6 +17,8 @@ struct transfer {
     struct file_view *view;         /* set by the wire: the mapped part of the file being sent; NULL: none */
     uint8_t path;                   /* enum wire_path */
     uint8_t reason;                 /* enum ktls_reason or wire_reason */
+    /* Set by the wire: helper threads have read the file up to this KiB; 0: the page cache had all its bytes. */
+    uint32_t fetched_kib;
 };
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Reads files at once if the page cache has the bytes, else on a helper thread. Common to all backends.
+ * Reads files from the page cache, and on helper threads. Common to all backends.
  */
 #include "io/files.h"
 
@@ -44,34 +44,6 @@ static bool nowait_missing(ssize_t result)
     return result == -EOPNOTSUPP || result == -ENOSYS;
 }
 
-/*
- * Reads until `length`, the end of the file, or an error. *progress is the position at which a helper thread can
- * continue.
- */
-static ssize_t read_from(ssize_t (*read_once)(int, int64_t, char *, size_t), int file, int64_t at, char *into,
-                         size_t length, uint64_t *progress)
-{
-    while (*progress < length) {
-        ssize_t count = read_once(file, at + (int64_t)*progress, into + *progress, length - *progress);
-
-        if (count < 0)
-            return count;
-        if (count == 0)
-            break;
-        *progress += (uint64_t)count;
-    }
-    return (ssize_t)*progress;
-}
-
-static ssize_t read_cached(int file, int64_t at, char *into, size_t length, uint64_t *progress)
-{
-    ssize_t result = read_from(read_nowait, file, at, into, length, progress);
-
-    if (nowait_missing(result))
-        result = read_from(read_plain, file, at, into, length, progress);
-    return result;
-}
-
 ssize_t loop_read_cached(int file, int64_t at, const struct iovec *parts, int count)
 {
     ssize_t result = read_parts(file, at, parts, count, RWF_NOWAIT);
@@ -79,23 +51,38 @@ ssize_t loop_read_cached(int file, int64_t at, const struct iovec *parts, int co
     return nowait_missing(result) ? read_parts(file, at, parts, count, 0) : result;
 }
 
+/*
+ * On a helper thread. The kernel's own readahead, which a read of the loop's thread would start and which takes up to a
+ * millisecond there, is switched off for this descriptor.
+ */
+static void read_ahead(int file, uint64_t at, uint64_t length)
+{
+    (void)posix_fadvise(file, 0, 0, POSIX_FADV_RANDOM);
+    (void)readahead(file, (off64_t)at, (size_t)length);
+}
+
+/* Reads until `length`, the end, or an error. */
 static int read_work(struct op *op)
 {
-    return (int)read_from(read_plain, op->file.fd, op->file.at, op->file.into, (size_t)op->file.length,
-                          &op->file.progress);
+    read_ahead(op->file.fd, (uint64_t)op->file.at, op->file.ahead_kib * 1024u);
+    while (op->file.progress < op->file.length) {
+        ssize_t count = read_plain(op->file.fd, op->file.at + (int64_t)op->file.progress,
+                                   op->file.into + op->file.progress, (size_t)(op->file.length - op->file.progress));
+
+        if (count < 0)
+            return (int)count;
+        if (count == 0)
+            break;
+        op->file.progress += (uint64_t)count;
+    }
+    return (int)op->file.progress;
 }
 
 void read_submit(struct loop *loop, struct op *op)
 {
-    ssize_t result;
-
     if (op->file.length > INT_MAX)
         op->file.length = INT_MAX;
-    result = read_cached(op->file.fd, op->file.at, op->file.into, (size_t)op->file.length, &op->file.progress);
-    if (result == -EAGAIN)
-        helpers_submit(loop, op, read_work);
-    else
-        loop_finish(loop, op, (int)result);
+    helpers_submit(loop, op, read_work);
 }
 
 static uint64_t next_byte(const struct op *op)
@@ -110,7 +97,10 @@ static uint64_t window_length(const struct op *op, uint64_t max)
     return left < max ? left : max;
 }
 
-/* False if pages of the window are missing. Without cachestat(2) (before 6.5) they count as present. */
+/*
+ * False if pages of the window are missing. They count as present where cachestat(2) fails: before Linux 6.5, and on
+ * newer kernels (6.18) for a file that the process neither owns nor may write.
+ */
 static bool all_cached(int file, uint64_t at, uint64_t length)
 {
     uint64_t page = (uint64_t)getpagesize();
@@ -214,7 +204,7 @@ int file_read_window(struct op *op)
     uint64_t length = window_length(op, LIMIT_UNCACHED_WINDOW);
     char byte;
 
-    (void)readahead(op->file.fd, (off64_t)at, (size_t)window_length(op, 2 * LIMIT_UNCACHED_WINDOW));
+    read_ahead(op->file.fd, at, window_length(op, 2 * LIMIT_UNCACHED_WINDOW));
     for (uint64_t done = 0; done < length;) {
         done += length - done < FETCH_STEP ? length - done : FETCH_STEP;
         if (read_plain(op->file.fd, (int64_t)(at + done - 1), &byte, 1) <= 0)

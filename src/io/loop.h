@@ -96,6 +96,7 @@ struct op {
             bool small_send_buffer;
             /* OP_SENDFILE, used by the loop: helper reads since the last sent byte; not 0 again after the first. */
             uint8_t fetches;
+            uint16_t ahead_kib;     /* OP_READ: KiB from `at` on to read ahead */
             int64_t at;
             uint64_t length;
             uint64_t progress;      /* readable while the op waits: a timer can check progress */
@@ -229,13 +230,17 @@ void loop_timer(struct loop *loop, struct op *op, uint64_t deadline_ms);
  * change the heap. Submits an idle timer. No effect on a cancelled one.
  */
 void loop_timer_move(struct loop *loop, struct op *op, uint64_t deadline_ms);
-/* Reads cached bytes at once without a thread (preadv2 RWF_NOWAIT), others on a helper thread. */
-void loop_read(struct loop *loop, struct op *op, int file, int64_t at, char *into, size_t length);
+/*
+ * Reads on a helper thread, for bytes that the page cache lacks; the thread first starts readahead of `ahead` bytes
+ * (rounded up, at most LIMIT_READ_AHEAD).
+ */
+void loop_read(struct loop *loop, struct op *op, int file, int64_t at, char *into, size_t length, uint64_t ahead);
 void loop_offload(struct loop *loop, struct op *op, int (*work)(void *argument), void *argument);
 
 /*
  * Reads the file from `at` on into the parts, as far as the page cache has it. Returns the number of bytes, or -EAGAIN
- * if the cache has none, or another -errno. File systems without RWF_NOWAIT (tmpfs and others) are read in any case.
+ * if the cache has none, or another -errno. Pages that are missing are read ahead by the kernel: starting that can take
+ * a millisecond. File systems without RWF_NOWAIT (tmpfs and others) are read in any case.
  */
 MUST_CHECK ssize_t loop_read_cached(int file, int64_t at, const struct iovec *parts, int count);
 

@@ -2,6 +2,8 @@
  * Functions that fill in an op and submit it, one per verb.
  */
 #include "io/loop.h"
+
+#include "base/limits.h"
 #include "io/timers.h"
 
 static void submit_op(struct loop *loop, struct op *op, enum op_verb verb, int fd)
@@ -110,13 +112,16 @@ void loop_timer_move(struct loop *loop, struct op *op, uint64_t deadline_ms)
         loop_timer(loop, op, deadline_ms);
 }
 
-void loop_read(struct loop *loop, struct op *op, int file, int64_t at, char *into, size_t length)
+void loop_read(struct loop *loop, struct op *op, int file, int64_t at, char *into, size_t length, uint64_t ahead)
 {
+    if (ahead > LIMIT_READ_AHEAD)
+        ahead = LIMIT_READ_AHEAD;
     op->file.fd = file;
     op->file.at = at;
     op->file.length = length;
     op->file.progress = 0;
     op->file.into = into;
+    op->file.ahead_kib = (uint16_t)((ahead + 1023) / 1024);
     submit_op(loop, op, OP_READ, file);
 }
 

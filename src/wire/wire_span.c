@@ -6,6 +6,7 @@
 #include "wire/wire_queue.h"
 
 #include "base/limits.h"
+#include "base/saturate.h"
 
 #include <errno.h>
 
@@ -65,12 +66,27 @@ static int commit_records(struct wire *wire, struct output_block *block, const s
     return rc;
 }
 
+/*
+ * The bytes that are read without a helper thread. If the page cache lacks a file, these are the bytes that a helper
+ * thread has read ahead: a read of others would start readahead on the loop's thread.
+ */
+static uint64_t readable_length(struct wire *wire)
+{
+    uint64_t until = wire_transfer_of(wire, &wire->span)->fetched_kib * 1024ull;
+    uint64_t length = chunk_length(&wire->span), ahead;
+
+    if (wire->span.kind != CHUNK_FILE || until == 0)
+        return length;
+    ahead = u64_sub_sat(until, (uint64_t)wire->span.file.at);
+    return length < ahead ? length : ahead;
+}
+
 static ssize_t read_span(const struct wire *wire, const struct iovec *places, int count)
 {
     ssize_t result;
 
     if (wire->span.kind == CHUNK_FILE)
-        return loop_read_cached(wire->span.file.fd, wire->span.file.at, places, count);
+        return count ? loop_read_cached(wire->span.file.fd, wire->span.file.at, places, count) : -EAGAIN;
     do {
         result = readv(wire->span.pipe.fd, places, count);
     } while (result < 0 && errno == EINTR);
@@ -97,7 +113,7 @@ enum wire_span_step wire_span_fill(struct wire *wire)
             wire_fail(wire, WIRE_CLOSE_ABORT); /* out of memory, and no completion will call this again */
             return SPAN_WAITS;
         }
-        count = read_span(wire, places, wire_record_places(wire, block, chunk_length(&wire->span), places));
+        count = read_span(wire, places, wire_record_places(wire, block, readable_length(wire), places));
         if (count == -EAGAIN && wire->span.kind == CHUNK_FILE)
             return SPAN_UNCACHED;
         if (count <= 0) {
@@ -113,9 +129,20 @@ enum wire_span_step wire_span_fill(struct wire *wire)
     return SPAN_WAITS;
 }
 
+/* The bytes to read ahead: of the span, or of the run of spans that it begins. */
+static uint64_t ahead_length(const struct wire *wire)
+{
+    uint64_t length = chunk_length(&wire->span), run = wire->span.file.run;
+
+    if (length < run)
+        length = run;
+    return length < LIMIT_READ_AHEAD ? length : LIMIT_READ_AHEAD;
+}
+
 void wire_span_read(struct wire *wire, op_done *done)
 {
     struct output_block *block = output_block_get(wire->shared, output_block_capacity(wire));
+    const uint64_t ahead = ahead_length(wire), until_kib = ((uint64_t)wire->span.file.at + ahead + 1023) / 1024;
 
     if (!block || wire_record_close(wire) < 0) {
         output_block_release(wire->shared, block);
@@ -125,8 +152,9 @@ void wire_span_read(struct wire *wire, op_done *done)
     wire->reading = block;
     block->reader = wire;
     block->read = (struct op){.done = done};
-    loop_read(wire->shared->loop, &block->read, wire->span.file.fd, wire->span.file.at,
-              wire_record_end(wire, block), span_piece_length(wire, wire_record_room(wire, block)));
+    wire_transfer_of(wire, &wire->span)->fetched_kib = until_kib < UINT32_MAX ? (uint32_t)until_kib : UINT32_MAX;
+    loop_read(wire->shared->loop, &block->read, wire->span.file.fd, wire->span.file.at, wire_record_end(wire, block),
+              span_piece_length(wire, wire_record_room(wire, block)), ahead);
 }
 
 bool wire_span_read_done(struct wire *wire, int result)

@@ -224,7 +224,7 @@ START_TEST(reads_real_files)
     scripted_settle(&loop, 9);
     ck_assert_int_eq(probe.result, 3 * LIMIT_ITERATION_BYTES - 5); /* the file ended early */
     check_pattern(scripted_sent(&loop, fd).data, scripted_sent(&loop, fd).length, &at);
-    loop_read(&loop, &probe.op, file, 1000, bytes, sizeof(bytes));
+    loop_read(&loop, &probe.op, file, 1000, bytes, sizeof(bytes), sizeof(bytes));
     scripted_settle(&loop, 9);
     ck_assert_int_eq(probe.result, 100);
     at = 1000;

@@ -77,7 +77,7 @@ START_TEST(bad_descriptors_are_errors)
     loop_accept(&loop, &probe.op, file, NULL);
     run_until_done(&probe, 4);
     ck_assert_int_eq(probe.result, -ENOTSOCK);
-    loop_read(&loop, &probe.op, -1, 0, &byte, 1);
+    loop_read(&loop, &probe.op, -1, 0, &byte, 1, 0);
     run_until_done(&probe, 5);
     ck_assert_int_eq(probe.result, -EBADF);
     loop_close_fd(&loop, file);
@@ -146,15 +146,15 @@ START_TEST(reads_from_page_cache_and_disk)
     if (!set_up(_i))
         return;
     for (int round = 0; round < 2; round++) {
-        loop_read(&loop, &probe.op, file, 5, bytes, 1000);
+        loop_read(&loop, &probe.op, file, 5, bytes, 1000, 2000);
         run_until_done(&probe, 3 * round + 1);
         ck_assert_int_eq(probe.result, 1000);
         check_bytes(bytes, 5, 1000);
-        loop_read(&loop, &probe.op, file, 100, bytes, length);
+        loop_read(&loop, &probe.op, file, 100, bytes, length, UINT64_MAX);
         run_until_done(&probe, 3 * round + 2);
         ck_assert_int_eq(probe.result, (int)length - 100);
         check_bytes(bytes, 100, length - 100);
-        loop_read(&loop, &probe.op, file, (int64_t)length, bytes, 1);
+        loop_read(&loop, &probe.op, file, (int64_t)length, bytes, 1, 1);
         run_until_done(&probe, 3 * round + 3);
         ck_assert_int_eq(probe.result, 0);
         fsync(file); /* clean pages can be dropped, if the file system has a disk */
@@ -162,7 +162,7 @@ START_TEST(reads_from_page_cache_and_disk)
     }
     result = loop_read_cached(file, 7, &(struct iovec){bytes, 100}, 1);
     ck_assert(result == -EAGAIN || result == 100); /* 100 on a file system without a disk */
-    loop_read(&loop, &probe.op, file, 0, bytes, length);
+    loop_read(&loop, &probe.op, file, 0, bytes, length, length);
     run_until_done(&probe, 7);
     ck_assert_int_eq((int)loop_read_cached(file, 7, &(struct iovec){bytes, 100}, 1), 100);
     check_bytes(bytes, 7, 100);
