@@ -238,8 +238,10 @@ int acme_client_run(struct acme_run *run)
         become_client(run, program, ends[1], parent);
     result = pid < 0 ? -errno : 0;
     close(ends[1]);
-    if (pid > 0)
+    if (pid > 0) {
+        (void)setpgid(pid, pid); /* as the client does, so that signals reach its group from now on */
         result = supervise_client(run, pid, ends[0]);
+    }
     close(ends[0]);
     return result;
 }

@@ -9,6 +9,18 @@
 #include <sys/wait.h>
 
 static char logged[1 << 16];
+static unsigned lost_signals;
+
+int __real_kill(pid_t pid, int signal_number);
+int __wrap_kill(pid_t pid, int signal_number);
+
+int __wrap_kill(pid_t pid, int signal_number)
+{
+    int result = __real_kill(pid, signal_number);
+
+    lost_signals += result < 0;
+    return result;
+}
 
 static void keep_line(void *owner, enum log_level level, struct str line)
 {
@@ -130,13 +142,16 @@ START_TEST(death_by_a_signal_is_reported_as_such)
 }
 END_TEST
 
+/* Also a client that has just been forked gets the signal. */
 START_TEST(the_end_of_the_process_ends_the_client)
 {
     int ends[2];
 
     set_up("#!/bin/sh\nexec /bin/sleep 600\n");
     kill(getpid(), SIGTERM);
+    lost_signals = 0;
     ck_assert_int_eq(acme_client_run(&run), -EINTR);
+    ck_assert_uint_eq(lost_signals, 0);
     ck_assert(events.ending);
     acme_events_close(&events);
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
