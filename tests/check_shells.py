@@ -28,11 +28,13 @@ unsetopt always_last_prompt
 '''
 
 
-def fish(line, environment):
-    script = f'source {check_completion.FOLDER}/sluice.fish; complete -C "$LINE"'
-    ran = subprocess.run(['fish', '-c', script], check=True, capture_output=True, text=True, env={**environment, 'LINE': line}, timeout=TIMEOUT_S)
+def check_fish(expected, environment):
+    script = f'source {check_completion.FOLDER}/sluice.fish; for line in $argv; complete -C "$line"; echo; end'
+    ran = subprocess.run(['fish', '-c', script, *map(' '.join, LINES)], check=True, capture_output=True, text=True, env=environment, timeout=TIMEOUT_S)
     assert not ran.stderr, ran.stderr
-    return {row.partition('\t')[0] for row in ran.stdout.splitlines()}
+    for words, rows in zip(LINES, ran.stdout.split('\n\n')[:-1], strict=True):
+        found = {row.partition('\t')[0] for row in rows.splitlines()}
+        assert found == expected[tuple(words)], f'fish: {words}: {sorted(found)} instead of {sorted(expected[tuple(words)])}'
 
 
 class Zsh:
@@ -88,9 +90,7 @@ def main():
         assert all(expected.values()), expected
         environment = {'HOME': home, 'LC_ALL': 'C.UTF-8', 'PATH': f'{pathlib.Path(sluice).parent}:{os.environ["PATH"]}'}
         if shutil.which('fish'):
-            for words in LINES:
-                found = fish(' '.join(words), environment)
-                assert found == expected[tuple(words)], f'fish: {words}: {sorted(found)} instead of {sorted(expected[tuple(words)])}'
+            check_fish(expected, environment)
         if shutil.which('zsh'):
             check_zsh(expected, environment)
     return 0
