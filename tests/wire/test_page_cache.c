@@ -173,7 +173,7 @@ START_TEST(short_spans_are_not_read_ahead)
 }
 END_TEST
 
-/* With each backend: no helper is used for a file in the page cache, nor for the response after one that needed them. */
+/* With each backend: helpers are used only for missing pages, and not for the response after one that needed them. */
 START_TEST(rule_17_helpers_are_used_only_while_pages_are_missing)
 {
     int fd = kit_file(KIT_PATTERN);
