@@ -3,8 +3,8 @@
  * set_robust_list(2)).
  *
  * A compromised process can write the word of the lock at any time. The only effects are that a thread waits for
- * LIMIT_SHARED_LOCK_MS, or that two threads hold the lock. A robust mutex of pthreads is not sufficient: it has pointers
- * in the shared memory, which pthread_mutex_unlock follows and writes to.
+ * LIMIT_SHARED_LOCK_MS, or that two threads hold the lock. A robust mutex of pthreads is not sufficient: it has
+ * pointers in the shared memory, which pthread_mutex_unlock follows and writes to.
  *
  * A thread that holds several of these locks must release them in reverse order, and must hold no robust mutex of
  * pthreads.
