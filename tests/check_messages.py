@@ -34,7 +34,7 @@ UNREACHABLE = {
     'the previous certificate cannot be used: %s': 'memory is exhausted',
     'no ssl_certificate is given': 'the loader reports it earlier',
     'session tickets cannot be set up: %s': 'OpenSSL has no memory',
-    'a path has fewer than %d bytes': 'a path longer than the system permits',
+    'a path must have fewer than %d bytes': 'a path longer than the system permits',
     'there are more than %d zones of status_zone': 'a file with more zones than that; tested in tests/http/test_status_zone.py',
     '"%.*s" cannot be read by this user, and was not tested': 'the tests run as root, which can read every file',
 }

@@ -117,7 +117,7 @@ static const struct directive directives[] = {
      .row = read_rule,
      .syntax = "address | address/bits | unix: | all",
      .example = "allow: [10.0.0.0/8, \"2001:db8::/32\", \"unix:\"]",
-     .help = "Addresses with access. The most specific of all ranges in allow and deny decides, regardless of the "
+     .help = "Addresses with access. The most specific of all ranges in allow and deny applies, regardless of the "
              "order. An address in no range has access, so a list of permitted addresses needs deny: all. An inner "
              "scope with allow or deny replaces both lists of the outer one."},
     {.name = "deny",

@@ -73,7 +73,7 @@ static int check_auth_basic(void *conf, struct conf_reader *reader, const struct
     const struct conf_node *file = conf_map_get(at, STR("auth_basic_user_file"));
 
     if (file && own->file.length >= LIMIT_LOGIN_PATH) {
-        conf_error(reader->errors, file->mark, STR(""), "a path has fewer than %d bytes", LIMIT_LOGIN_PATH);
+        conf_error(reader->errors, file->mark, STR(""), "a path must have fewer than %d bytes", LIMIT_LOGIN_PATH);
         return -EINVAL;
     }
     if (file)

@@ -98,8 +98,8 @@ static const struct directive directives[] = {
      .syntax = "URI | off",
      .example = "auth_request: /auth",
      .schema = "{\"type\": [\"string\", \"boolean\"]}",
-     .help = "Access is decided by a subrequest to this URI, with the header fields of the request and without its "
-             "body: 2xx grants access, 401 and 403 are passed on to the client, anything else is 500. off: no "
+     .help = "A subrequest to this URI, with the header fields of the request and without its body, determines "
+             "access: 2xx grants access, 401 and 403 are passed on to the client, anything else is 500. off: no "
              "subrequest."},
     {.name = "auth_request_set",
      .scopes = SCOPE_SITE,

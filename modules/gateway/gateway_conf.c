@@ -36,7 +36,7 @@ int gateway_read_buffers(struct conf_reader *reader, const struct conf_node *nod
         return error;
     if (count < 1 || size < 1024 || size > LIMIT_SPOOL_BLOCK || count > LIMIT_SPOOL_MEMORY / size) {
         conf_error(reader->errors, node->mark, STR("write: proxy_buffers: 8 8k"),
-                   "one buffer has from 1k to %dk, and all together have up to %dm", LIMIT_SPOOL_BLOCK / 1024,
+                   "one buffer must have 1k to %dk, and all together at most %dm", LIMIT_SPOOL_BLOCK / 1024,
                    LIMIT_SPOOL_MEMORY / 1024 / 1024);
         return -EINVAL;
     }

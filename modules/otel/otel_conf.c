@@ -43,7 +43,7 @@ static int check_name(struct conf_reader *reader, struct conf_mark mark, struct 
     if (valid)
         return 0;
     conf_error(reader->errors, mark, ATTRIBUTES_HINT,
-               "the name of an attribute is printable ASCII without spaces, of at most %d bytes", LIMIT_SPAN_KEY);
+               "the name of an attribute must be printable ASCII without spaces, at most %d bytes", LIMIT_SPAN_KEY);
     return -EINVAL;
 }
 
