@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { WAITS = 5 };
+
 static _Thread_local struct robust_list_head held; /* replaces the list of the C library, which is not used */
 static _Thread_local uint32_t thread;              /* its number; 0: `held` is not registered */
 
@@ -67,12 +69,19 @@ static enum shared_lock_result result_of(uint32_t seen)
     return seen & FUTEX_OWNER_DIED ? SHARED_LOCK_DIED : SHARED_LOCK_FREE;
 }
 
-/* Waits for the release of the lock. True if nothing released it for LIMIT_SHARED_LOCK_MS. */
+/*
+ * Waits for the release of the lock. True if nothing released it for LIMIT_SHARED_LOCK_MS. The time consists of
+ * several waits: after a pause of the machine or of the control group only one of them expires at once, so that the
+ * holder gets time to run.
+ */
 static bool wait_until_overdue(const struct shared_lock *lock, uint32_t word)
 {
-    static const struct timespec longest = {.tv_nsec = LIMIT_SHARED_LOCK_MS * 1000000L};
+    static const struct timespec longest = {.tv_nsec = LIMIT_SHARED_LOCK_MS * 1000000L / WAITS};
+    bool expired = true;
 
-    return syscall(SYS_futex, &lock->word, FUTEX_WAIT, word, &longest, NULL, 0) < 0 && errno == ETIMEDOUT;
+    for (int i = 0; expired && i < WAITS; i++)
+        expired = syscall(SYS_futex, &lock->word, FUTEX_WAIT, word, &longest, NULL, 0) < 0 && errno == ETIMEDOUT;
+    return expired;
 }
 
 /*
