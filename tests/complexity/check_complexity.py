@@ -16,7 +16,7 @@ import tempfile
 FACTOR = 2.2
 LEAST = 100000      # permitted beyond the factor: work whose amount a limit bounds
 ATTEMPTS = 4        # measurements of a kind that seems too steep
-GROUPS = 16         # processes: each starts under valgrind, which takes a second
+GROUPS = 8          # processes: each starts under valgrind, which takes a second
 SKIPPED = 77
 
 

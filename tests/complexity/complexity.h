@@ -26,7 +26,11 @@ enum entrance {
 
 struct kind {
     const char *name;
-    size_t n;                       /* half of the server's limit; else an input that callgrind counts in about 20 s */
+    /*
+     * Half of the server's limit; without a limit, an input that callgrind counts in about a second, and of whose
+     * instructions nearly all depend on n.
+     */
+    size_t n;
     enum entrance entrance;
     struct grown request;
     /* Appends a binary request; NULL: `request` is used. */
