@@ -1,7 +1,6 @@
 """Fixtures of the tests that run in the guest: files in memory, and servers with kernel TLS on and off."""
 import os
 import sys
-import time
 
 import pytest
 
@@ -34,10 +33,7 @@ def certificate():
 
 def wait_for_self_tests(made):
     """Waits for the log line after the self-test of the ciphers, which also increments the kernel's counters."""
-    deadline = time.monotonic() + 20 * server_kit.PATIENCE
-    while 'kTLS' not in made.output():
-        assert time.monotonic() < deadline, made.output()
-        time.sleep(0.1)
+    wait_for(lambda: 'kTLS' in made.output(), 'the log line', 20, pause=0.1)
 
 
 @pytest.fixture(scope='session')

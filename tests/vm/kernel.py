@@ -8,7 +8,8 @@ import shutil
 import socket
 import struct
 import subprocess
-import time
+
+from kit.lifetime import wait_for
 
 SOL_TLS, TLS_TX = 282, 1
 TLS_STAT = '/proc/net/tls_stat'
@@ -21,13 +22,10 @@ def counters():
         return {name: int(value) for name, value in (line.split() for line in stream)}
 
 
-def idle_counters(timeout_s=60):
+def idle_counters():
     """Waits until no kTLS socket exists, since those of an ended server are released later; returns the counters."""
-    deadline = time.monotonic() + timeout_s
-    while (found := counters())['TlsCurrTxSw'] > 0:
-        assert time.monotonic() < deadline, found
-        time.sleep(0.05)
-    return found
+    wait_for(lambda: counters()['TlsCurrTxSw'] == 0, 'no kTLS socket', 60)
+    return counters()
 
 
 def socket_inode(server_port, client_port):
@@ -88,10 +86,10 @@ class Strace:
 
     def wait_for_threads(self, pid):
         """Waits until strace has attached to each thread of the process."""
-        deadline = time.monotonic() + 60
-        while not all(tracer_of(path) == self.process.pid for path in glob.glob(f'/proc/{pid}/task/*/status')):
-            assert time.monotonic() < deadline and self.process.poll() is None, 'strace does not attach'
-            time.sleep(0.02)
+        def attached():
+            assert self.process.poll() is None, 'strace has ended'
+            return all(tracer_of(path) == self.process.pid for path in glob.glob(f'/proc/{pid}/task/*/status'))
+        wait_for(attached, 'strace attaches', 60)
 
     def stop(self):
         self.process.terminate()

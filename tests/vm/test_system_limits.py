@@ -2,10 +2,9 @@
 import contextlib
 import os
 import socket
-import time
 
 from kit import http1, server as server_kit
-from kit.exhaustion import Answers, assert_one_line_per_second, serves
+from kit.exhaustion import Answers, assert_one_line_per_second, seconds_of, serves
 from kit.lifetime import wait_for
 import pytest
 
@@ -50,8 +49,7 @@ def test_a_full_table_of_open_files(www, tmp_path, loop, limit_open_files):
         limit_open_files(64)                        # the connections of root, both ends of which count, may exceed the limit
         connections = send_incomplete_requests(port, 100)
         load = Answers(lambda: http1.connect(port, timeout=2 * server_kit.PATIENCE), ['/1k'])
-        wait_for(lambda: 'Too many open files in system' in server.errors(), 'no file can be opened')
-        time.sleep(5)
+        wait_for(lambda: seconds_of('Too many open files in system', server.errors()) >= 3, 'no file can be opened')
         limit_open_files(None)
         load.stop()
         for one in connections:
