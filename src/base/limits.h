@@ -13,8 +13,6 @@
 #define LIMIT_LOG_RECORD            65536           /* bytes of one structured error-log line: every byte as \uXXXX */
 #define LIMIT_SYSLOG_ADDRESS        64              /* bytes of the IP address of a syslog receiver, with port */
 #define LIMIT_SYSLOG_CONNECT_MS     1000            /* the master connects to syslog receivers again after this time */
-/* After this time a lock in shared memory is taken from its holder: less than LIMIT_HEARTBEAT_MIN_MS. */
-#define LIMIT_SHARED_LOCK_MS        500
 #define LIMIT_LOG_LINE              2048            /* bytes of one error-log line */
 #define ARENA_BLOCK_SIZE            4096
 #define LIMIT_REGEX_PATTERN         4096            /* bytes of a regular expression */

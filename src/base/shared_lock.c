@@ -4,18 +4,11 @@
  */
 #include "base/shared_lock.h"
 
-#include "base/limits.h"
-
-#include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
-
-enum { WAITS = 5 };
 
 static _Thread_local struct robust_list_head held; /* replaces the list of the C library, which is not used */
 static _Thread_local uint32_t thread;              /* its number; 0: `held` is not registered */
@@ -62,63 +55,33 @@ static bool change_word(struct shared_lock *lock, uint32_t *seen, uint32_t word)
     return __atomic_compare_exchange_n(&lock->word, seen, word, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-static enum shared_lock_result result_of(uint32_t seen)
+/* A thread that has waited sets FUTEX_WAITERS: other threads may still wait. */
+static bool wait_for_lock(struct shared_lock *lock, uint32_t seen)
 {
-    if (seen & FUTEX_TID_MASK)
-        return SHARED_LOCK_OVERDUE;
-    return seen & FUTEX_OWNER_DIED ? SHARED_LOCK_DIED : SHARED_LOCK_FREE;
-}
-
-/*
- * Waits for the release of the lock. True if nothing released it for LIMIT_SHARED_LOCK_MS. The time consists of
- * several waits: after a pause of the machine or of the control group only one of them expires at once, so that the
- * holder gets time to run.
- */
-static bool wait_until_overdue(const struct shared_lock *lock, uint32_t word)
-{
-    static const struct timespec longest = {.tv_nsec = LIMIT_SHARED_LOCK_MS * 1000000L / WAITS};
-    bool expired = true;
-
-    for (int i = 0; expired && i < WAITS; i++)
-        expired = syscall(SYS_futex, &lock->word, FUTEX_WAIT, word, &longest, NULL, 0) < 0 && errno == ETIMEDOUT;
-    return expired;
-}
-
-/*
- * A thread that has waited sets FUTEX_WAITERS: other threads may still wait. It takes the lock from an overdue holder
- * only if the word is the one that it waited for: another thread that did so first gets its own time. Not inlined: a
- * free lock then takes fewer instructions.
- */
-static __attribute__((noinline)) enum shared_lock_result wait_for_lock(struct shared_lock *lock, uint32_t seen)
-{
-    uint32_t overdue = 0;
-
     for (;;) {
-        if ((seen & FUTEX_TID_MASK) == 0 || seen == overdue) {
+        if ((seen & FUTEX_TID_MASK) == 0) {
             if (change_word(lock, &seen, thread | FUTEX_WAITERS))
-                return result_of(seen);
+                return seen & FUTEX_OWNER_DIED;
         } else if (seen & FUTEX_WAITERS || change_word(lock, &seen, seen | FUTEX_WAITERS)) {
-            seen |= FUTEX_WAITERS;
-            overdue = wait_until_overdue(lock, seen) ? seen : 0;
+            (void)syscall(SYS_futex, &lock->word, FUTEX_WAIT, seen | FUTEX_WAITERS, NULL, NULL, 0);
             seen = __atomic_load_n(&lock->word, __ATOMIC_RELAXED);
         }
     }
 }
 
-enum shared_lock_result shared_lock_acquire(struct shared_lock *lock)
+bool shared_lock_acquire(struct shared_lock *lock)
 {
-    enum shared_lock_result result = SHARED_LOCK_FREE;
     uint32_t seen = 0;
+    bool died;
 
     if (thread == 0)
         register_thread();
     set_link(&held.list_op_pending, link_of(lock));
-    if (!change_word(lock, &seen, thread))
-        result = wait_for_lock(lock, seen);
+    died = !change_word(lock, &seen, thread) && wait_for_lock(lock, seen);
     set_link(&link_of(lock)->next, held.list.next);
     set_link(&held.list.next, link_of(lock));
     set_link(&held.list_op_pending, NULL);
-    return result;
+    return died;
 }
 
 void shared_lock_release(struct shared_lock *lock)

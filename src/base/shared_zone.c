@@ -73,6 +73,16 @@ void shared_zone_abandon(struct shared_zone *zone, unsigned slot)
     __atomic_store_n(&zone->any_abandoned, 1, __ATOMIC_RELEASE);
 }
 
+bool shared_zone_lock(struct shared_zone *zone)
+{
+    return shared_lock_acquire(&zone->lock);
+}
+
+void shared_zone_unlock(struct shared_zone *zone)
+{
+    shared_lock_release(&zone->lock);
+}
+
 void shared_zone_set_log(struct shared_zone *zone, struct log *log, const char *directive, struct str name)
 {
     struct shared_zone_owner *owner = zone_owner(zone);
@@ -82,7 +92,7 @@ void shared_zone_set_log(struct shared_zone *zone, struct log *log, const char *
     snprintf(owner->label, sizeof(owner->label), "%s \"%.*s\"", directive, length, name.data);
 }
 
-static void log_fault(struct shared_zone *zone, const char *fault)
+void shared_zone_log_damage(struct shared_zone *zone)
 {
     struct shared_zone_owner *owner = zone_owner(zone);
     struct clock now;
@@ -91,41 +101,16 @@ static void log_fault(struct shared_zone *zone, const char *fault)
         return;
     clock_read(&now);
     if (log_limit_allows(&owner->damage_logged, now.monotonic_ms))
-        log_write(owner->log, LOG_ALERT, "%s: %s", owner->label, fault);
-}
-
-void shared_zone_log_damage(struct shared_zone *zone)
-{
-    log_fault(zone, "its shared memory is inconsistent and is emptied");
-}
-
-/* Not inlined: shared_zone_lock then takes few instructions where nothing is broken. Returns true. */
-static __attribute__((noinline)) bool log_broken_lock(struct shared_zone *zone, enum shared_lock_result result)
-{
-    if (result == SHARED_LOCK_OVERDUE)
-        log_fault(zone, "a process did not release its lock, which is taken over");
-    return true;
-}
-
-bool shared_zone_lock(struct shared_zone *zone)
-{
-    enum shared_lock_result result = shared_lock_acquire(&zone->lock);
-
-    return result != SHARED_LOCK_FREE && log_broken_lock(zone, result);
-}
-
-void shared_zone_unlock(struct shared_zone *zone)
-{
-    shared_lock_release(&zone->lock);
+        log_write(owner->log, LOG_ALERT, "%s: its shared memory is inconsistent and is emptied", owner->label);
 }
 
 /* A bit is cleared after its slot was removed: if this process dies before, the next one repeats it. */
-static void remove_abandoned(struct shared_zone *zone, bool broken,
+static void remove_abandoned(struct shared_zone *zone, bool died,
                              void (*remove)(struct shared_zone *zone, unsigned slot))
 {
     bool any = shared_zone_has_abandoned(zone) && __atomic_exchange_n(&zone->any_abandoned, 0, __ATOMIC_ACQUIRE);
 
-    for (unsigned i = 0; (any || broken) && i < LIMIT_WORKERS / 64; i++) {
+    for (unsigned i = 0; (any || died) && i < LIMIT_WORKERS / 64; i++) {
         uint64_t bits = __atomic_load_n(&zone->abandoned[i], __ATOMIC_RELAXED);
 
         for (; bits != 0; bits &= bits - 1) {
@@ -139,13 +124,13 @@ static void remove_abandoned(struct shared_zone *zone, bool broken,
 
 void shared_zone_lock_repaired(struct shared_zone *zone, const struct shared_zone_repair *repair)
 {
-    bool broken = shared_zone_lock(zone);
+    bool died = shared_zone_lock(zone);
 
     if (zone->damaged) {
         shared_zone_log_damage(zone);
         repair->empty(zone);
-    } else if (broken) {
+    } else if (died) {
         repair->rebuild(zone);
     }
-    remove_abandoned(zone, broken, repair->remove);
+    remove_abandoned(zone, died, repair->remove);
 }

@@ -1,7 +1,7 @@
 /*
  * Memory with a lock, shared at one address by all processes that are forked after its creation. If a process dies
- * while it holds the lock, or does not release it, the next process gets the lock (shared_lock.h). Locks of several
- * zones are released in reverse order.
+ * while it holds the lock, the next process gets the lock (shared_lock.h). Locks of several zones are released in
+ * reverse order.
  *
  * The process that creates zones (the master) never locks them, and uses no value that other processes can write: it
  * neither waits for a process that holds the lock, nor depends on the contents. It creates, shares, abandons and
@@ -31,7 +31,7 @@ struct shared_zone {
 /* How a zone repairs its contents. The functions are called with the lock. */
 struct shared_zone_repair {
     void (*empty)(struct shared_zone *zone);    /* removes the contents, and clears `damaged` */
-    /* Makes the contents consistent: a process died or stopped while it changed them. */
+    /* Makes the contents consistent: a process died while it changed them. */
     void (*rebuild)(struct shared_zone *zone);
     /* Removes the values of the process that was at `slot` and died. */
     void (*remove)(struct shared_zone *zone, unsigned slot);
@@ -44,7 +44,7 @@ struct shared_zone_owner {
     size_t size;                    /* of the zone */
     unsigned sharers;               /* additional owners */
     struct log *log;                /* of damage; not owned; NULL: it is not logged */
-    struct log_limit damage_logged; /* one line per second */
+    struct log_limit damage_logged;
     char label[SHARED_ZONE_LABEL];
     struct shared_lock_link link;   /* directly before the lock */
 };
@@ -68,14 +68,11 @@ void shared_zone_destroy(struct shared_zone *zone);
  */
 void shared_zone_abandon(struct shared_zone *zone, unsigned slot);
 
-/*
- * Waits for the lock. True: the previous holder died or did not release it, which is logged, and the caller must
- * repair the contents.
- */
+/* Waits for the lock. True: the previous holder died, and the caller must repair the contents. */
 bool shared_zone_lock(struct shared_zone *zone);
 /*
- * Waits for the lock, and repairs the contents: empties a damaged zone and logs it, or rebuilds the zone if
- * shared_zone_lock returns true. Then removes each abandoned slot. For zones that contain values of processes.
+ * Waits for the lock, and repairs the contents: empties a damaged zone and logs it, or rebuilds the zone if the
+ * previous holder died. Then removes each abandoned slot. For zones that contain values of processes.
  */
 void shared_zone_lock_repaired(struct shared_zone *zone, const struct shared_zone_repair *repair);
 void shared_zone_unlock(struct shared_zone *zone);

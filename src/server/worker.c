@@ -309,7 +309,6 @@ static void watch_zones(struct worker *worker)
     limits_set_log(&worker->configuration->limits, worker->log);
     caches_set_log(&worker->configuration->caches, worker->log);
     session_caches_set_log(&worker->configuration->session_caches, worker->log);
-    upstream_zone_set_log(worker->shared->upstreams, worker->log);
 }
 
 static int serve_worker(struct worker *worker, const struct worker_args *args)

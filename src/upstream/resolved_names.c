@@ -31,12 +31,7 @@ void resolved_names_destroy(struct resolved_names *names)
         shared_zone_destroy(&names->shared);
 }
 
-void resolved_names_set_log(struct resolved_names *names, struct log *log)
-{
-    shared_zone_set_log(&names->shared, log, "upstream", STR("addresses"));
-}
-
-/* Locks the table. Clears it if a process died or stopped while it held the lock: an entry may be incomplete. */
+/* Locks the table. Clears it if a process died while it held the lock: an entry may be incomplete. */
 static void lock_names(struct resolved_names *names)
 {
     if (shared_zone_lock(&names->shared))

@@ -6,7 +6,6 @@
 #define UPSTREAM_RESOLVED_NAMES_H
 
 #include "base/limits.h"
-#include "base/log.h"
 #include "io/resolver.h"
 
 struct resolved_names;
@@ -18,8 +17,6 @@ struct resolved_names;
 struct resolved_names *resolved_names_create(void);
 /* Accepts NULL. */
 void resolved_names_destroy(struct resolved_names *names);
-/* From now on this process logs faults of the table (shared_zone_set_log). */
-void resolved_names_set_log(struct resolved_names *names, struct log *log);
 
 /*
  * Stores the addresses of a successful answer under `key`, replacing earlier ones. If the table is full, evicts the

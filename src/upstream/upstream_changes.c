@@ -33,11 +33,6 @@ void upstream_changes_destroy(struct upstream_changes *changes)
         shared_zone_destroy(&changes->shared);
 }
 
-void upstream_changes_set_log(struct upstream_changes *changes, struct log *log)
-{
-    shared_zone_set_log(&changes->shared, log, "upstream", STR("changes"));
-}
-
 uint64_t upstream_changes_count(const struct upstream_changes *changes)
 {
     return __atomic_load_n(&changes->count, __ATOMIC_ACQUIRE);
@@ -48,7 +43,7 @@ static void count_change(struct upstream_changes *changes)
     __atomic_fetch_add(&changes->count, 1, __ATOMIC_ACQ_REL);
 }
 
-/* A process that died or stopped while it held the lock may have changed a row without counting it. */
+/* A process that died while it held the lock may have changed a row without counting it. */
 void upstream_changes_lock(struct upstream_changes *changes)
 {
     if (shared_zone_lock(&changes->shared))

@@ -7,7 +7,6 @@
 #define UPSTREAM_UPSTREAM_CHANGES_H
 
 #include "base/limits.h"
-#include "base/log.h"
 #include "base/must_check.h"
 
 #include <stdbool.h>
@@ -39,8 +38,6 @@ struct upstream_changes;
 struct upstream_changes *upstream_changes_create(void);
 /* Accepts NULL. */
 void upstream_changes_destroy(struct upstream_changes *changes);
-/* From now on this process logs faults of the table (shared_zone_set_log). */
-void upstream_changes_set_log(struct upstream_changes *changes, struct log *log);
 
 /*
  * The number of changes so far, read without the lock: when it has changed, a worker applies the rows again.

@@ -62,15 +62,6 @@ void upstream_zone_destroy(struct upstream_zone *zone)
     (void)munmap(zone, sizeof(*zone));
 }
 
-void upstream_zone_set_log(struct upstream_zone *zone, struct log *log)
-{
-    if (!zone)
-        return;
-    shared_zone_set_log(&zone->table->shared, log, "upstream", STR("servers"));
-    resolved_names_set_log(zone->names, log);
-    upstream_changes_set_log(zone->changes, log);
-}
-
 struct resolved_names *upstream_zone_names(const struct upstream_zone *zone)
 {
     return zone ? zone->names : NULL;
@@ -93,7 +84,7 @@ bool upstream_zone_is_removed(const struct upstream_zone *zone, const struct ups
     return removed != 0 && removed == zone->configuration;
 }
 
-/* Locks the zone. If a process died or stopped while it held the lock, an entry has at most one holder too many. */
+/* Locks the zone. If a process died while it held the lock, an entry has at most one holder too many. */
 void upstream_zone_lock(struct upstream_zone *zone)
 {
     (void)shared_zone_lock(&zone->table->shared);

@@ -62,8 +62,6 @@ struct upstream_zone;
 struct upstream_zone *upstream_zone_create(unsigned workers);
 /* Accepts NULL. */
 void upstream_zone_destroy(struct upstream_zone *zone);
-/* From now on this process logs faults of the zone, its names and changes (shared_zone_set_log). Accepts NULL. */
-void upstream_zone_set_log(struct upstream_zone *zone, struct log *log);
 /* The addresses of names, owned by the zone. NULL if `zone` is NULL. */
 struct resolved_names *upstream_zone_names(const struct upstream_zone *zone);
 /* Servers added and removed at run time, owned by the zone. NULL if `zone` is NULL. */

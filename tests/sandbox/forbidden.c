@@ -4,7 +4,6 @@
  * worker does not become ready while the file exists that the environment variable FORBIDDEN_WAIT names. Built only
  * into the test server sluice-forbidden.
  */
-#include "base/shared_lock.h"
 #include "http/exchange.h"
 #include "master/channel.h"
 #include "server/connection_query.h"
@@ -306,8 +305,8 @@ static int run_respond(const char *how)
     return result_of(close(message.fd));
 }
 
-/* Fills the first `size` bytes of each mapping that this process shares with others. */
-static int fill_shared_memory(const char *byte, size_t size)
+/* Fills all memory that this process shares with others. */
+static int run_overwrite(const char *byte)
 {
     FILE *maps = fopen("/proc/self/maps", "re");
     char line[512], access[8], kind[64];
@@ -319,21 +318,10 @@ static int fill_shared_memory(const char *byte, size_t size)
         if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %7s %*s %*s %*s %63s", &from, &to, access, kind) != 4 ||
             strcmp(access, "rw-s") != 0 || strcmp(kind, "/dev/zero") != 0)
             continue;
-        memset((void *)from, atoi(byte), to - from < size ? to - from : size);
+        memset((void *)from, atoi(byte), to - from);
         count++;
     }
     return count > 0 ? 0 : ENOENT;
-}
-
-static int run_overwrite(const char *byte)
-{
-    return fill_shared_memory(byte, SIZE_MAX);
-}
-
-/* The lock is the first word of each zone. */
-static int run_lock(const char *byte)
-{
-    return fill_shared_memory(byte, sizeof(struct shared_lock));
 }
 
 static int wait_while_file_exists(struct worker *worker, void **out_state)
@@ -355,7 +343,7 @@ static const struct {
     {"socket", run_raw}, {"netlink", run_netlink}, {"mmap", run_code}, {"io_uring_setup", run_ring},
     {"ioctl", run_ioctl}, {"connect", run_connect}, {"listen", run_listen},
     {"loop", run_loop}, {"read", run_read}, {"channel", run_channel}, {"overwrite", run_overwrite},
-    {"lock", run_lock}, {"query", run_query}, {"respond", run_respond},
+    {"query", run_query}, {"respond", run_respond},
 };
 
 static int run(struct str action)

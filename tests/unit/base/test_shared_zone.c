@@ -6,6 +6,7 @@
 
 #include <check.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -185,6 +186,96 @@ START_TEST(holder_withstands_overwriting)
 }
 END_TEST
 
+/* A process that dies with several locks, also after it has released another one, blocks no other. */
+START_TEST(several_locks_of_a_dead_process)
+{
+    struct notes *zones[3];
+    int status;
+
+    NEEDS_ROBUST_FUTEXES();
+    for (size_t i = 0; i < 3; i++)
+        zones[i] = shared_zone_create(sizeof(*zones[i]));
+    for (int held = 0; held <= 3; held++) {
+        pid_t child = fork();
+
+        for (size_t i = 0; child == 0 && i < 3; i++)
+            (void)shared_zone_lock(&zones[i]->shared);
+        for (int i = 2; child == 0 && i >= held; i--)
+            shared_zone_unlock(&zones[i]->shared);
+        if (child == 0)
+            _exit(0);
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        for (int i = 0; i < 3; i++) {
+            ck_assert(shared_zone_lock(&zones[i]->shared) == (i < held));
+            shared_zone_unlock(&zones[i]->shared);
+        }
+    }
+    for (size_t i = 0; i < 3; i++)
+        shared_zone_destroy(&zones[i]->shared);
+}
+END_TEST
+
+/* Processes that wait for the lock get it one by one, also if processes die with it, or while they wait. */
+START_TEST(waiting_processes_continue)
+{
+    struct notes *notes = shared_zone_create(sizeof(*notes));
+    pid_t children[6];
+    int status;
+
+    NEEDS_ROBUST_FUTEXES();
+    for (unsigned round = 0; round < 40; round++) {
+        for (size_t i = 0; i < 6; i++) {
+            children[i] = fork();
+            ck_assert_int_ge(children[i], 0);
+            while (children[i] == 0) {
+                (void)shared_zone_lock(&notes->shared);
+                notes->count++;
+                shared_zone_unlock(&notes->shared);
+            }
+        }
+        usleep(500 + round * 97);
+        for (size_t i = 0; i < 6; i++) {
+            (void)shared_zone_lock(&notes->shared);
+            shared_zone_unlock(&notes->shared);
+            ck_assert_int_eq(kill(children[i], SIGKILL), 0);
+            ck_assert_int_eq(waitpid(children[i], &status, 0), children[i]);
+        }
+    }
+    ck_assert_uint_gt(notes->count, 0);
+    shared_zone_destroy(&notes->shared);
+}
+END_TEST
+
+static void *add_in_thread(void *argument)
+{
+    add_one(argument);
+    return NULL;
+}
+
+/* The threads of a process, before and after a fork, exclude each other. */
+START_TEST(threads_exclude_each_other)
+{
+    struct notes *notes = shared_zone_create(sizeof(*notes));
+    pthread_t threads[3];
+    pid_t child;
+    int status;
+
+    add_one(notes);
+    child = fork();
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, add_in_thread, notes), 0);
+    add_one(notes);
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+    if (child == 0)
+        _exit(0);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    ck_assert_uint_eq(notes->count, 9000);
+    shared_zone_destroy(&notes->shared);
+}
+END_TEST
+
 static void exit_now(struct shared_zone *zone, unsigned place)
 {
     _exit(0);
@@ -328,31 +419,6 @@ START_TEST(contents_are_repaired_with_the_lock)
 }
 END_TEST
 
-/* A word that no process releases: forged, with the number of this thread, and with bits of futex(2). */
-START_TEST(lock_that_nothing_releases_is_taken_over)
-{
-    const uint32_t words[] = {1, (uint32_t)getpid(), 0x3fffffff, 0x80000001, UINT32_MAX};
-    struct log log = {.level = LOG_ALERT, .sink = keep_line};
-
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        struct notes *notes = shared_zone_create(sizeof(*notes));
-
-        shared_zone_set_log(&notes->shared, &log, "limit_req", STR("one"));
-        logged.lines = 0;
-        notes->shared.lock.word = words[i];
-        lock_and_repair(notes);
-        ck_assert(emptied == 0 && rebuilt == 1);
-        ck_assert_uint_eq(logged.lines, 1);
-        ck_assert_ptr_nonnull(
-            strstr(logged.text, ": limit_req \"one\": a process did not release its lock, which is taken over\n"));
-        lock_and_repair(notes);
-        ck_assert(emptied == 0 && rebuilt == 0);
-        ck_assert_uint_eq(logged.lines, 1);
-        shared_zone_destroy(&notes->shared);
-    }
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("shared_zone");
@@ -368,11 +434,13 @@ int main(void)
     tcase_add_test(all, abandoned_places_are_cleaned_once);
     tcase_add_test(all, removal_is_repeated_after_a_death);
     tcase_add_test(all, holder_withstands_overwriting);
+    tcase_add_test(all, several_locks_of_a_dead_process);
+    tcase_add_test(all, waiting_processes_continue);
+    tcase_add_test(all, threads_exclude_each_other);
     tcase_add_test(all, creator_takes_no_lock);
     tcase_add_test(all, zone_of_the_master_withstands_overwriting);
     tcase_add_test(all, damage_is_logged_once_per_second);
     tcase_add_test(all, contents_are_repaired_with_the_lock);
-    tcase_add_test(all, lock_that_nothing_releases_is_taken_over);
     suite_add_tcase(suite, all);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
