@@ -17,7 +17,7 @@ struct transfer {
     struct file_view *view;         /* set by the wire: the mapped part of the file being sent; NULL: none */
     uint8_t path;                   /* enum wire_path */
     uint8_t reason;                 /* enum ktls_reason or wire_reason */
-    /* Set by the wire: helper threads have read the file up to this KiB; 0: the page cache had all its bytes. */
+    /* Set by the wire: readahead was requested up to this KiB of the file; 0: the page cache had all its bytes. */
     uint32_t fetched_kib;
 };
 

@@ -54,7 +54,7 @@ ssize_t op_receive(const struct op *op, char *into, size_t size);
  */
 bool op_is_large(const struct op *op);
 
-/* OP_READ: finishes at once if the kernel's caches allow it, otherwise uses a helper thread. */
+/* OP_READ: reads on a helper thread. */
 void read_submit(struct loop *loop, struct op *op);
 
 #endif

@@ -14,9 +14,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define FETCH_STEP   (16 * 1024)
-#define PAGE         4096 /* the smallest page size */
-#define NR_CACHESTAT 451 /* Linux 6.5; older headers do not define it */
+#define FETCH_STEP      (16 * 1024)
+#define READAHEAD_PIECE (128 * 1024)
+#define PAGE            4096 /* the smallest page size */
+#define NR_CACHESTAT    451 /* Linux 6.5; older headers do not define it */
 
 static ssize_t read_parts(int file, int64_t at, const struct iovec *parts, int count, int flags)
 {
@@ -51,20 +52,25 @@ ssize_t loop_read_cached(int file, int64_t at, const struct iovec *parts, int co
     return nowait_missing(result) ? read_parts(file, at, parts, count, 0) : result;
 }
 
-/*
- * On a helper thread. The kernel's own readahead, which a read of the loop's thread would start and which takes up to a
- * millisecond there, is switched off for this descriptor.
- */
+/* In pieces: the kernel shortens a request that exceeds what it reads ahead on that device, usually 128 KiB. */
 static void read_ahead(int file, uint64_t at, uint64_t length)
 {
-    (void)posix_fadvise(file, 0, 0, POSIX_FADV_RANDOM);
-    (void)readahead(file, (off64_t)at, (size_t)length);
+    for (uint64_t piece; length > 0; at += piece, length -= piece) {
+        piece = length < READAHEAD_PIECE ? length : READAHEAD_PIECE;
+        (void)readahead(file, (off64_t)at, (size_t)piece);
+    }
 }
 
-/* Reads until `length`, the end, or an error. */
+/*
+ * Reads until `length`, the end, or an error. If bytes are to be read ahead, the kernel's own readahead is switched off
+ * for this descriptor: a read of the loop's thread would start it, which takes up to a millisecond there.
+ */
 static int read_work(struct op *op)
 {
-    read_ahead(op->file.fd, (uint64_t)op->file.at, op->file.ahead_kib * 1024u);
+    if (op->file.ahead_kib > 0) {
+        (void)posix_fadvise(op->file.fd, 0, 0, POSIX_FADV_RANDOM);
+        read_ahead(op->file.fd, (uint64_t)op->file.at, op->file.ahead_kib * 1024u);
+    }
     while (op->file.progress < op->file.length) {
         ssize_t count = read_plain(op->file.fd, op->file.at + (int64_t)op->file.progress,
                                    op->file.into + op->file.progress, (size_t)(op->file.length - op->file.progress));

@@ -3,8 +3,6 @@
  */
 #include "server/file_reader.h"
 
-#include "base/limits.h"
-
 #include <errno.h>
 #include <stdlib.h>
 
@@ -36,7 +34,7 @@ static int read_file_range(struct body_reader *reader, struct body_read *read)
     pending->op.done = read_ended;
     pending->read = read;
     loop_read(container_of(reader, struct file_reader, reader)->loop, &pending->op, read->fd, read->at,
-              read->into, read->length, LIMIT_READ_AHEAD);
+              read->into, read->length, 0);
     return -EAGAIN;
 }
 
