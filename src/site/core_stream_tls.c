@@ -14,7 +14,7 @@ static int check_tls(void *conf, struct conf_reader *reader, const struct conf_n
     struct core_stream_tls *own = conf;
 
     own->ssl.settings.no_alpn = true;
-    return upstream_ssl_conf_complete(&own->ssl, "proxy", own->on, reader, at);
+    return own->on ? upstream_ssl_conf_complete(&own->ssl, "proxy", true, reader, at) : 0;
 }
 
 static const struct directive directives[] = {

@@ -21,8 +21,8 @@ int upstream_read_ssl_command(struct conf_reader *reader, const struct conf_node
         *command = (struct tls_command){words.items[0], words.items[1]};
         return 0;
     }
-    conf_error(reader->errors, node->mark, STR("write: proxy_ssl_conf_command: Options PrioritizeChaCha"),
-               "proxy_ssl_conf_command takes a command of OpenSSL and its value");
+    conf_error(reader->errors, node->mark, STR("a command as Options PrioritizeChaCha"),
+               "the value must be a command of OpenSSL and its value");
     return -EINVAL;
 }
 
@@ -77,7 +77,7 @@ int upstream_ssl_conf_complete(struct upstream_ssl_conf *conf, const char *prefi
                    "\"" STR_FMT "\" cannot be read as trusted certificates: %s", STR_ARG(settings->trusted), error);
     else
         conf_error(reader->errors, error_mark(at, prefix),
-                   STR("PEM files, as proxy_ssl_certificate: /etc/ssl/client.pem"),
+                   STR("files must be in PEM format, as /etc/ssl/client.pem"),
                    "TLS to the server cannot be set up: %s", error);
     return -EINVAL;
 }
