@@ -417,6 +417,11 @@ def test_proxy_timeout_resets_idle_connections(streams):
 
 
 def test_resources_are_released(streams):
+    stream = streams.connect('echo')
+    stream.sendall(b'a')
+    stream.recv(1)
+    stream.close()
+    time.sleep(0.2)
     sockets, _ = streams.descriptors()
 
     def disconnect_after(name, number):
