@@ -133,12 +133,13 @@ static void send_file(int fd, int64_t at, size_t length, size_t part)
 /* With each backend: only the first attempt of the loop may start a read; helpers start all others. */
 START_TEST(rule_17_helpers_start_all_reads)
 {
+    enum { LENGTH = 4 * LIMIT_READ_AHEAD };
     int fd = kit_file(KIT_PATTERN);
 
     open_wire(_i, fd);
-    send_file(fd, 0, KIT_PATTERN, KIT_PATTERN);
+    send_file(fd, 0, LENGTH, LENGTH);
     ck_assert_uint_eq(disk.started, 1);
-    ck_assert_uint_le(disk.helped, KIT_PATTERN / LIMIT_READ_AHEAD + 2);
+    ck_assert_uint_le(disk.helped, LENGTH / LIMIT_READ_AHEAD + 2);
     ck_assert_uint_le(disk.ahead, LIMIT_READ_AHEAD);
     close_wire();
     close(fd);
@@ -177,19 +178,20 @@ END_TEST
 /* With each backend: helpers are used only for missing pages, and not for the response after one that needed them. */
 START_TEST(rule_17_helpers_are_used_only_while_pages_are_missing)
 {
+    enum { LENGTH = 1024 * 1024 };
     int fd = kit_file(KIT_PATTERN);
 
     open_wire(_i, fd);
     memset(disk.hot, true, sizeof(disk.hot));
-    send_file(fd, 0, KIT_PATTERN, KIT_PATTERN);
+    send_file(fd, 0, LENGTH, LENGTH);
     ck_assert_uint_eq(disk.started + disk.helped, 0);
     ck_assert(!disk.random);
     memset(disk.hot, false, sizeof(disk.hot));
-    send_file(fd, 0, KIT_PATTERN, KIT_PATTERN);
+    send_file(fd, 0, LENGTH, LENGTH);
     ck_assert_uint_gt(disk.helped, 0);
     (void)wire_transfer_end(&kit.wire, NULL);
     disk.helped = 0;
-    send_file(fd, 0, KIT_PATTERN, KIT_PATTERN);
+    send_file(fd, 0, LENGTH, LENGTH);
     ck_assert_uint_eq(disk.helped, 0);
     close_wire();
     close(fd);
