@@ -184,7 +184,7 @@ def test_usr1_reopens_logs_for_unprivileged_workers(launch_one):
     os.rename(server.access_path, server.access_path + '.1')
     server.process.send_signal(signal.SIGUSR1)
     client = http1.connect(port)
-    wait_for(lambda: client.get('/one.txt?nobody').status == 200 and '/one.txt?nobody' in server_kit.read_text(server.access_path), 'lines')
+    wait_for(lambda: client.get('/one.txt?last').status == 200 and '/one.txt?last' in server_kit.read_text(server.access_path), 'lines')
     assert client.get('/closed.txt').status == 403
 
 
