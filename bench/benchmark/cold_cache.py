@@ -64,7 +64,10 @@ def page_cache_dropped(paths):
 
 
 def is_waiting_for_disk(path):
-    return counters.read(path).rpartition(')')[2].split()[0] == 'D'
+    """False, too, for a process or thread that has ended."""
+    with contextlib.suppress(OSError):
+        return counters.read(path).rpartition(')')[2].split()[0] == 'D'
+    return False
 
 
 def sample_disk_waits(paths, pipe):
@@ -72,6 +75,7 @@ def sample_disk_waits(paths, pipe):
     with contextlib.suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(60))
     samples = waiting = 0
+    pipe.send('ready')
     while not pipe.poll(SAMPLE_INTERVAL_S):
         waiting += any(map(is_waiting_for_disk, paths))
         samples += 1
@@ -88,17 +92,32 @@ def event_loop_stat_paths(server):
 
 @contextlib.contextmanager
 def disk_wait_share(server):
-    """Samples every SAMPLE_INTERVAL_S whether the event loop waits for a disk. Yields a dict, whose 'share' is set at the end."""
-    parent_end, child_end = multiprocessing.Pipe()
-    sampler = multiprocessing.Process(target=sample_disk_waits, args=(event_loop_stat_paths(server), child_end))
+    """Samples every SAMPLE_INTERVAL_S whether the event loop waits for a disk. Yields a dict, whose 'share' is set at the end.
+
+    The sampler is spawned: a process forked beside the thread of page_cache_dropped could inherit a locked lock, and never end. A pipe whose
+    other end only the sampler has reports its end.
+    """
+    context = multiprocessing.get_context('spawn')
+    parent_end, child_end = context.Pipe()
+    sampler = context.Process(target=sample_disk_waits, args=(event_loop_stat_paths(server), child_end), daemon=True)
     sampler.start()
+    child_end.close()
+    received(parent_end)
     result = {}
     try:
         yield result
     finally:
-        parent_end.send('stop')
-        result['share'] = parent_end.recv()
+        with contextlib.suppress(BrokenPipeError):
+            parent_end.send('stop')
+        result['share'] = received(parent_end)
         sampler.join()
+
+
+def received(pipe):
+    try:
+        return pipe.recv()
+    except EOFError:
+        raise servers.BenchmarkError('the process that samples waits for a disk has ended early') from None
 
 
 def repeat_without_steal(measurement):
@@ -119,7 +138,6 @@ def read_with_readers(server, paths, probe, reader, iterations):
         readers = [clients.enter_context(reader(path)) for path in paths]
         for client in readers:
             client.start()
-        # The sampler is forked before the probe starts: otherwise it would inherit the probe's standard input and keep it open.
         with disk_wait_share(server) as disk_wait, probe() as blast:
             before, counts_before = counters.snapshot(server.pids()), iterations.counts()
             start = time.monotonic()

@@ -59,7 +59,9 @@ class Blast:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, kind, *_):
+        if kind:
+            self.process.kill()         # an error or a signal ends the benchmark now, not after the load
         self.stop()
 
 

@@ -1,4 +1,6 @@
 """The benchmark without measurements: figures from counts, arguments and plans."""
+import multiprocessing
+import os
 import subprocess
 import types
 import unittest
@@ -6,7 +8,7 @@ import unittest.mock
 
 from fixture import PLAIN, USER, outcome, reading
 from benchmark import clients, cold_cache, figures, load_generator, machine, model, profile, rounds, scenarios
-from benchmark import server_configuration, sizes
+from benchmark import server_configuration, servers, sizes
 
 
 class Profiles(unittest.TestCase):
@@ -189,6 +191,29 @@ class Machine(unittest.TestCase):
         self.assertEqual(self.runs(5, 5), (1, 0))
         self.assertEqual(self.runs(5, 9, 9, 9), (2, 0))
         self.assertEqual(self.runs(*range(2 * cold_cache.ATTEMPTS_MAX)), (cold_cache.ATTEMPTS_MAX, 1))
+
+
+class DiskWaits(unittest.TestCase):
+    def server(self, pid):
+        return types.SimpleNamespace(setup=PLAIN, pids=lambda: [pid])
+
+    def test_share_of_a_process_that_does_not_wait_is_zero(self):
+        with cold_cache.disk_wait_share(self.server(os.getpid())) as found:
+            pass
+        self.assertEqual(found['share'], 0)
+
+    def test_process_that_has_ended_does_not_wait(self):
+        ended = subprocess.Popen(['true'])
+        ended.wait()
+        with cold_cache.disk_wait_share(self.server(ended.pid)) as found:
+            pass
+        self.assertEqual(found['share'], 0)
+
+    def test_sampler_that_ends_early_is_an_error(self):
+        with self.assertRaisesRegex(servers.BenchmarkError, 'ended early'), cold_cache.disk_wait_share(self.server(os.getpid())):
+            for sampler in multiprocessing.active_children():
+                sampler.kill()
+                sampler.join()
 
 
 class Rounds(unittest.TestCase):
