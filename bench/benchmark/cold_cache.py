@@ -9,8 +9,8 @@ import time
 
 from . import counters, load_generator, servers
 
-READERS, READER_SIZE = 4, 64 << 20
-DROP_INTERVAL_S = 0.1               # shorter than the time to read a file
+READERS, READER_SIZE, READER_RATE = 4, 8 << 20, 8       # 256 MiB/s together: a faster disk causes steal time on a virtual machine
+DROP_INTERVAL_S = 0.1               # shorter than the interval between two requests of a reader
 SAMPLE_INTERVAL_S = 0.001
 SECONDS_MIN = 0.5
 ATTEMPTS_MAX = 12
@@ -156,7 +156,7 @@ def read(program, server, load, setup, folder, seconds, iterations):
     seconds = max(seconds, SECONDS_MIN)
     probe_priority, reader_priority = (PROBE_PRIORITY, READER_PRIORITY) if os.geteuid() == 0 else ((), ())
     probe_words = load_generator.arguments_of(load, setup, seconds)
-    reader_words = load_generator.arguments_of(dataclasses.replace(load, rate=0), setup, seconds + READERS_EXTRA_S)
+    reader_words = load_generator.arguments_of(dataclasses.replace(load, rate=READER_RATE), setup, seconds + READERS_EXTRA_S)
     paths = prepare(folder)
 
     def probe():

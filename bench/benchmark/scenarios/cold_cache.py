@@ -20,8 +20,8 @@ def plan(options):
 def report_elements(all_outcomes, _results):
     if not all_outcomes:
         return []
-    return [blocks.Text('One request at a time, at a fixed rate, first without and then with four readers. Each reader requests a separate 64 MiB '
-                        'file repeatedly, while the benchmark drops these files from the page cache. Steal time adds to the latency: a run '
+    return [blocks.Text('One request at a time, at a fixed rate, first without and then with four readers. Each reader requests a separate 8 MiB '
+                        'file eight times a second, while the benchmark drops these files from the page cache. Steal time adds to the latency: a run '
                         'with steal time is repeated, at most twelve times; the table has the steal time of the last run. The time that the '
                         'event loop waits for a disk is sampled every millisecond; steal time does not affect it. An iteration of the event loop is the '
                         'time between two waits for events, with the readers; the elapsed time includes the time in which other processes run.'),
