@@ -199,11 +199,21 @@ static bool is_unused(const struct upstream_target *target)
     return list_empty(&group->waiting);
 }
 
+static void remove_target(struct upstream_pool *pool, struct upstream_target **link)
+{
+    struct upstream_target *target = *link;
+
+    *link = target->next;
+    (void)table_remove(&pool->targets_by_name, target->key);
+    (void)upstream_group_close_idle(&target->group);
+    group_finish(&target->group);
+    free(target);
+}
+
 /* Evicts the least recently used target among the unused ones. */
 static bool evict_target(struct upstream_pool *pool)
 {
     struct upstream_target **oldest = NULL;
-    struct upstream_target *target;
 
     for (struct upstream_target **at = &pool->targets; *at; at = &(*at)->next) {
         if (is_unused(*at) && (!oldest || (*at)->used_ms < (*oldest)->used_ms))
@@ -211,12 +221,7 @@ static bool evict_target(struct upstream_pool *pool)
     }
     if (!oldest)
         return false;
-    target = *oldest;
-    *oldest = target->next;
-    (void)table_remove(&pool->targets_by_name, target->key);
-    (void)upstream_group_close_idle(&target->group);
-    group_finish(&target->group);
-    free(target);
+    remove_target(pool, oldest);
     return true;
 }
 
@@ -241,7 +246,11 @@ static struct upstream_group *add_target(struct upstream_pool *pool, enum upstre
     target->next = pool->targets;
     pool->targets = target;
     *out_error = group_init(&target->group, pool, &target->upstream);
-    return *out_error < 0 ? NULL : &target->group;
+    if (*out_error < 0) {
+        remove_target(pool, &pool->targets);
+        return NULL;
+    }
+    return &target->group;
 }
 
 struct upstream_group *upstream_pool_target_of(struct upstream_pool *pool, enum upstream_user user,
