@@ -4,11 +4,10 @@
 #include "command/commands.h"
 
 #include "build_options.h"
-#include "command/command_upgrade.h"
+#include "command/server_signal.h"
 #include "command/terminal.h"
 #include "log/error_log.h"
 #include "master/master.h"
-#include "master/pid_file.h"
 #include "master/privileges.h"
 #include "server/module.h"
 #include "server/worker.h"
@@ -206,29 +205,6 @@ static int signal_number(const char *name)
     return signals[i].number;
 }
 
-static int send_signal(const char *pid_path, int number)
-{
-    long owner = pid_file_owner(pid_path);
-
-    if (owner == -EINVAL) {
-        error_log_print(LOG_ERROR, "invalid PID number in \"%s\"", pid_path);
-        return EXIT_FAILURE;
-    }
-    if (owner < 0) {
-        error_log_print(LOG_ERROR, "open() \"%s\" failed (%ld: %s)", pid_path, -owner, strerror((int)-owner));
-        return EXIT_FAILURE;
-    }
-    if (owner == 0) {
-        error_log_print(LOG_ERROR, "\"%s\" is stale: no running server uses it", pid_path);
-        return EXIT_FAILURE;
-    }
-    if (kill((pid_t)owner, number) < 0) {
-        error_log_print(LOG_ALERT, "kill(%ld, %d) failed (%d: %s)", owner, number, errno, strerror(errno));
-        return EXIT_FAILURE;
-    }
-    return EXIT_SUCCESS;
-}
-
 int command_signal(const struct options *options)
 {
     int number = signal_number(options->signal);
@@ -242,7 +218,10 @@ int command_signal(const struct options *options)
         return EXIT_FAILURE;
     if (configuration->main->pid.length < sizeof(space)) {
         snprintf(space, sizeof(space), STR_FMT, STR_ARG(configuration->main->pid));
-        status = number == SIGUSR2 ? command_upgrade(space) : send_signal(space, number);
+        if (number == SIGUSR2)
+            status = server_upgrade(space);
+        else
+            status = server_signal(space, number) > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
     }
     configuration_destroy(configuration);
     return status;

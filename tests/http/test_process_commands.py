@@ -131,19 +131,21 @@ def test_option_p_sets_the_prefix(conf, tmp_path):
 
 
 def test_option_s_without_a_server(conf, tmp_path):
-    for name in ('stop', 'quit', 'reopen'):
+    for name in ('stop', 'quit', 'reopen', 'upgrade'):
         ran = run('-s', name, '-c', conf)
         assert ran.returncode == 1
         assert f'open() "{tmp_path}/pid" failed (2: No such file or directory)' in ran.stderr
     (tmp_path / 'pid').write_text('')
-    assert 'invalid PID number' in run('-s', 'stop', '-c', conf).stderr
+    for name in ('stop', 'upgrade'):
+        assert 'invalid PID number' in run('-s', name, '-c', conf).stderr
     # A stale pid file has the number of another process, which must not receive the signal.
     bystander = subprocess.Popen(['sleep', '60'])
     try:
         (tmp_path / 'pid').write_text(f'{bystander.pid}\n')
-        ran = run('-s', 'stop', '-c', conf)
-        assert ran.returncode == 1 and 'no running server uses it' in ran.stderr
-        assert bystander.poll() is None
+        for name in ('stop', 'upgrade'):
+            ran = run('-s', name, '-c', conf)
+            assert ran.returncode == 1 and 'no running server uses it' in ran.stderr, ran.stderr
+            assert bystander.poll() is None
     finally:
         bystander.kill()
         bystander.wait()

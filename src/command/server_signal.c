@@ -1,9 +1,9 @@
 /*
- * `-s upgrade`: USR2 to the running master, and QUIT after the new one serves. The pid file shows the progress: the
- * old master renames it, and the new one writes its own when its workers accept connections. If the new one fails,
- * the old one renames its file back, with new times.
+ * The signals of `-s`. `-s upgrade` sends USR2 to the running master, and QUIT after the new one serves. The pid file
+ * shows the progress: the old master renames it, and the new one writes its own when its workers accept connections.
+ * If the new one fails, the old one renames its file back, with new times.
  */
-#include "command/command_upgrade.h"
+#include "command/server_signal.h"
 
 #include "base/limits.h"
 #include "log/error_log.h"
@@ -20,6 +20,23 @@
 #define POLL_MS  20
 #define WATCH_MS 1000 /* time for which the new server must keep running */
 #define WAIT_MS  (LIMIT_UPGRADE_MS + 5000)
+
+long server_signal(const char *pid_path, int number)
+{
+    long owner = pid_file_owner(pid_path);
+
+    if (owner == -EINVAL)
+        error_log_print(LOG_ERROR, "invalid PID number in \"%s\"", pid_path);
+    else if (owner < 0)
+        error_log_print(LOG_ERROR, "open() \"%s\" failed (%ld: %s)", pid_path, -owner, strerror((int)-owner));
+    else if (owner == 0)
+        error_log_print(LOG_ERROR, "\"%s\" is stale: no running server uses it", pid_path);
+    else if (kill((pid_t)owner, number) < 0)
+        error_log_print(LOG_ALERT, "kill(%ld, %d) failed (%d: %s)", owner, number, errno, strerror(errno));
+    else
+        return owner;
+    return 0;
+}
 
 static bool status_changed(const char *path, const struct stat *before)
 {
@@ -84,21 +101,20 @@ static int terminate_old_server(const char *path, long old)
     return EXIT_SUCCESS;
 }
 
-int command_upgrade(const char *pid_path)
+int server_upgrade(const char *pid_path)
 {
-    long old = pid_file_owner(pid_path), successor;
-    struct stat before;
+    struct stat before = {0};
+    long old, successor;
 
     if (replaced_owner(pid_path) > 0) {
         error_log_print(LOG_ERROR, "an upgrade has not ended: process %ld still runs (\"%s" PID_FILE_OLD "\")",
                         replaced_owner(pid_path), pid_path);
         return EXIT_FAILURE;
     }
-    if (stat(pid_path, &before) < 0 || old <= 0 || kill((pid_t)old, SIGUSR2) < 0) {
-        error_log_print(LOG_ERROR, "\"%s\" names no server that can be signalled (%d: %s)", pid_path, errno,
-                        strerror(errno));
+    (void)stat(pid_path, &before);
+    old = server_signal(pid_path, SIGUSR2);
+    if (old == 0)
         return EXIT_FAILURE;
-    }
     successor = wait_for_successor(pid_path, old, &before);
     if (successor == -ESRCH) {
         error_log_print(LOG_ALERT, "upgrade failed: process %ld ended", old);
