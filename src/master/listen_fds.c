@@ -121,6 +121,13 @@ static struct listen_fds *listen_fds_create(size_t count, unsigned slots)
     return NULL;
 }
 
+static const char *rejection_reason(int error)
+{
+    return error == -ENOSPC   ? "another passed socket has the same address"
+           : error == -ENOMEM ? "it cannot be stored"
+                              : "it is not a listening stream socket";
+}
+
 struct listen_fds *listen_fds_adopt(const int *fds, size_t count, unsigned slots, struct log *log)
 {
     struct listen_fds *passed = count > 0 && slots > 0 ? listen_fds_create(count, slots) : NULL;
@@ -132,7 +139,7 @@ struct listen_fds *listen_fds_adopt(const int *fds, size_t count, unsigned slots
             result = add_socket(passed, fds[i]);
         if (result == 0)
             continue;
-        log_write(log, LOG_WARN, "descriptor %d is not a listening stream socket (%d: %s): ignored", fds[i], -result,
+        log_write(log, LOG_WARN, "descriptor %d is ignored: %s (%d: %s)", fds[i], rejection_reason(result), -result,
                   strerror(-result));
         if (result != -EBADF)
             close(fds[i]);

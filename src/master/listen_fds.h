@@ -15,8 +15,8 @@ struct listen_fds;
  */
 struct listen_fds *listen_fds_take(int first, struct log *log);
 /*
- * Takes `count` sockets, each in the next of `slots` slots of its address. Those that are no listening stream sockets
- * are logged and closed. NULL: no sockets, or out of memory (then all are closed).
+ * Takes `count` sockets, each in the next of `slots` slots of its address. Those that are no listening stream sockets,
+ * or find no slot, are logged and closed. NULL: no sockets, or out of memory (then all are closed).
  */
 struct listen_fds *listen_fds_adopt(const int *fds, size_t count, unsigned slots, struct log *log);
 /* Duplicates all sockets. NULL: there are none, or out of memory or descriptors (logged). */

@@ -146,7 +146,7 @@ START_TEST(descriptors_of_other_kinds_are_closed)
     for (int i = 0; i < 4; i++) {
         char text[64];
 
-        snprintf(text, sizeof(text), "descriptor %d is not a listening stream socket", FIRST + i);
+        snprintf(text, sizeof(text), "descriptor %d is ignored: it is not a listening stream socket", FIRST + i);
         ck_assert_msg(strstr(message, text) != NULL, "%s", message);
         ck_assert(!is_open(FIRST + i));
     }
@@ -154,6 +154,24 @@ START_TEST(descriptors_of_other_kinds_are_closed)
     ck_assert(!is_open(FIRST + 4));
     close(ends[0]);
     close(ends[1]);
+}
+END_TEST
+
+START_TEST(second_socket_of_an_address_is_closed)
+{
+    struct listen_address address;
+    struct listen_fds *passed;
+
+    open_socket(FIRST, SOCK_STREAM, true, &address);
+    ck_assert_int_eq(dup2(FIRST, FIRST + 1), FIRST + 1);
+    set_listen_variables("2", getpid());
+    passed = listen_fds_take(FIRST, &recording_log);
+    ck_assert_ptr_nonnull(passed);
+    ck_assert_int_eq(sockets_get(listen_fds_sockets(passed), 0, 0), FIRST);
+    ck_assert_msg(strstr(message, "descriptor 41 is ignored: another passed socket has the same address") != NULL, "%s",
+                  message);
+    ck_assert(!is_open(FIRST + 1));
+    listen_fds_finish(passed, NULL, false, &recording_log);
 }
 END_TEST
 
@@ -237,7 +255,7 @@ int main(void)
 {
     return run_tests("listen_fds", (const TTest *const[]){
                                        all_workers_share_a_passed_socket, descriptors_of_other_kinds_are_closed,
-                                       variables_of_another_process_are_ignored,
+                                       second_socket_of_an_address_is_closed, variables_of_another_process_are_ignored,
                                        adopted_sockets_keep_their_slots, malformed_counts_are_ignored,
                                        unix_paths_that_are_in_use_are_kept, NULL});
 }
