@@ -6,11 +6,13 @@
 #ifndef EXPLAIN_EXPLAIN_H
 #define EXPLAIN_EXPLAIN_H
 
+#include "base/limits.h"
 #include "command/options.h"
 #include "server/trace.h"
 #include "site/configuration.h"
 
-#define EXPLAIN_STEPS 64            /* more than LIMIT_INTERNAL_REDIRECTS allows */
+/* At most 64 modules run in the server's rules, and in the location, of each path. Further steps are not recorded. */
+#define EXPLAIN_STEPS (2 * 64 * (LIMIT_INTERNAL_REDIRECTS + 2))
 
 /* A module that was called, and the state before. */
 struct explain_step {

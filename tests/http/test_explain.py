@@ -122,6 +122,38 @@ def test_explain_names_the_file_of_the_error_page(made):
     assert output['answer']['status'] == 404 and output['answer']['file'].endswith('/www/missing.html')
 
 
+def test_last_module_after_many_redirects(tmp_path):
+    """Ten internal redirects, the limit, each of which runs several modules."""
+    (tmp_path / 'www').mkdir()
+    (tmp_path / 'www/one.txt').write_text('one\n')
+    port = server_kit.free_port()
+    targets = [f'/{number}' for number in range(1, 10)] + ['/one.txt']
+    locations = ''.join(f'        = /{number}: {{try_files: [/none, {target}]}}\n'
+                        for number, target in enumerate(targets))
+    path = tmp_path / 'sluice.yaml'
+    path.write_text(f'''
+http:
+  limit_req_zone: $binary_remote_addr zone=a:1m rate=1000r/s
+  limit_conn_zone: $binary_remote_addr zone=b:1m
+  server:
+    - listen: 127.0.0.1:{port}
+      root: www
+      set_real_ip_from: 192.0.2.1
+      otel_trace_context: propagate
+      set: $a b
+      limit_req: zone=a
+      limit_conn: b 9
+      cors: {{origins: ["*"]}}
+      allow: all
+      location:
+{locations}''')
+    output = fetch((path, {'port': port}), '/0', host='127.0.0.1')
+    assert output['answer']['status'] == 200 and output['answer']['file'] == str(tmp_path / 'www/one.txt')
+    steps = summary(output)
+    assert [name for name, modules in steps if name.startswith('=')] == [f'= /{number}' for number in range(10)]
+    assert steps[-1][1][-1] == ('static', 'answers')
+
+
 def test_matching_when_condition(made):
     output = fetch(made, '/one.txt?old=yes')
     assert output['answer']['status'] == 410
