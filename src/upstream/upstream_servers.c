@@ -197,7 +197,8 @@ static struct named find_removable(struct upstream_group *group, struct str name
     return found;
 }
 
-static void erase_added(struct upstream_group *group, struct str name)
+/* Marks the servers with this name as removed, and erases the rows of those added at run time. */
+static void mark_removed(struct upstream_group *group, struct str name)
 {
     for (struct list *link = group->peers.next; link != &group->peers; link = link->next) {
         struct upstream_peer *peer = container_of(link, struct upstream_peer, link);
@@ -243,7 +244,7 @@ static int remove_server(struct upstream_group *group, struct str name)
     if (found.configured)
         error = upstream_changes_write(pool->changes, pool->configuration, &change, &serial);
     if (error == 0)
-        erase_added(group, name);
+        mark_removed(group, name);
     return error;
 }
 
