@@ -250,8 +250,8 @@ static bool same_resolver(const struct resolver_settings *a, const struct resolv
 }
 
 /*
- * The settings of the http scope if those of the block are equal, so that a worker has one resolver for each set
- * of settings; else a copy. NULL when out of memory.
+ * The settings of the http or stream scope if those of the block are equal, so that a worker has one resolver for each
+ * set of settings; else a copy. NULL when out of memory.
  */
 static const struct resolver_settings *find_resolver(const struct upstreams *upstreams,
                                                      const struct upstream_settings *settings)

@@ -272,7 +272,7 @@ static void connection_timer_done(struct op *op, int result)
         loop_timer(loop_of(connection), op, connection->deadline_ms);
 }
 
-/* Each call moves the deadline; the timer itself is moved only when it expires. */
+/* Each call moves the deadline; the timer itself is moved when it expires, or to an earlier deadline. */
 void upstream_set_timeout(struct upstream_connection *connection, uint64_t timeout_ms)
 {
     struct loop *loop = loop_of(connection);

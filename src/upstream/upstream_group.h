@@ -32,7 +32,7 @@ struct upstream_name {
     struct upstream_added *added;   /* owned: `server` was added at run time; NULL: it is part of the configuration */
     uint64_t next_query_ms;         /* time of the next query */
     struct resolver_query *query;   /* open query; NULL: none */
-    bool resolved;                  /* a query has ended, with addresses or with an error */
+    bool resolved;                  /* a query has ended, also with an error, or stored addresses were loaded */
     unsigned failures;              /* consecutive errors; the first of them was logged */
 };
 

@@ -36,7 +36,7 @@ struct upstream_shared {
     uint64_t pause_ms;              /* current pause; grows */
     uint64_t paused;                /* nonzero: the peer pauses or is being retried */
     uint64_t retrying;              /* nonzero: a retry is in progress */
-    uint64_t recovered_ms;          /* time of recovery; 0: never failed */
+    uint64_t recovered_ms;          /* start of slow_start: recovery, addition, or `sluice ctl`; 0: none */
     uint64_t header_us, total_us;   /* average response times; 0: none yet */
     struct latency latency;         /* of complete responses */
     uint64_t checked;               /* enum upstream_checked */
