@@ -17,8 +17,8 @@ struct watchdog {
 };
 
 /*
- * Reads $WATCHDOG_USEC and $WATCHDOG_PID. The interval is half of the service manager's timeout. Returns false if
- * $WATCHDOG_USEC is malformed; then no messages are sent.
+ * Reads $WATCHDOG_USEC and $WATCHDOG_PID. The interval is half of the service manager's timeout. Returns false if one
+ * of them is malformed; then no messages are sent.
  */
 bool watchdog_open(struct watchdog *out_watchdog);
 /* Sends a message when it is due. */

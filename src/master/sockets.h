@@ -15,14 +15,14 @@ struct sockets {
     size_t endpoints;
     unsigned workers;
     unsigned slots;                             /* at least `workers`; a slot belongs to worker number slot % workers */
-    bool keep_paths;                            /* unix: paths belong to the service manager, and are not removed */
+    bool keep_paths;                            /* unix: paths of a service manager or another master */
     const struct configuration *configuration;  /* not owned; has the addresses */
 };
 
 /*
- * Opens all sockets. Returns 0, or -errno after one log line per failed address ("bind() to 0.0.0.0:80 failed (98:
- * Address already in use)"); then none is open. Sockets of addresses that are also in `before` are inherited, with
- * their queued connections; NULL: none.
+ * Opens all sockets. Returns 0, -ENOMEM, or another -errno after one log line per failed address ("bind() to
+ * 0.0.0.0:80 failed (98: Address already in use)"); then none is open. Sockets of addresses that are also in `before`
+ * are inherited, with their queued connections; NULL: none.
  */
 MUST_CHECK int sockets_open(struct sockets *sockets, const struct configuration *configuration, unsigned workers,
                             const struct sockets *before, struct log *log);

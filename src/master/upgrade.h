@@ -20,7 +20,7 @@ struct upgrade {
     pid_t predecessor;              /* the master that started this one; 0: none, or it is exiting */
     int ready_fd;                   /* the other end of the predecessor's report_fd, closed when it exits; -1: none */
     int state_fd;                   /* ticket keys of the predecessor; -1: none */
-    uint64_t early_data_from_ms;    /* when early data is accepted again; 0: not known yet */
+    uint64_t early_data_from_ms;    /* when early data is accepted again; 0: not known yet, or past */
 };
 
 /* USR2: starts the successor. Logs the reason if that fails. */
