@@ -264,9 +264,7 @@ int children_next_ms(const struct master *master, const struct generation *gener
         if (child->pid == 0 && child->restart_ms > 0 && child->restart_ms < earliest)
             earliest = child->restart_ms;
     }
-    if (earliest == UINT64_MAX)
-        return -1;
-    return earliest <= master->clock.monotonic_ms ? 0 : (int)(earliest - master->clock.monotonic_ms);
+    return master_wait_ms(master, earliest);
 }
 
 unsigned children_alive(const struct generation *generation)

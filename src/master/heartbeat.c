@@ -45,11 +45,8 @@ static uint64_t shortest_interval_ms(const struct master *master)
 int heartbeats_next_ms(const struct master *master)
 {
     uint64_t interval_ms = shortest_interval_ms(master);
-    uint64_t age_ms = u64_sub_sat(master->clock.monotonic_ms, master->heartbeats_ms);
 
-    if (interval_ms == 0)
-        return -1;
-    return age_ms >= interval_ms ? 0 : (int)(interval_ms - age_ms);
+    return interval_ms == 0 ? -1 : master_wait_ms(master, master->heartbeats_ms + interval_ms);
 }
 
 static void signal_worker(struct master *master, const struct child *child, int number)

@@ -71,9 +71,7 @@ static int wait_ms(const struct master *master)
             wait = earlier_wait(wait, children_next_ms(master, generation));
         wait = earlier_wait(wait, master_otlp_next_ms(master, generation));
         if (generation->kill_ms > 0)
-            wait = earlier_wait(wait, generation->kill_ms <= master->clock.monotonic_ms
-                                    ? 0
-                                    : (int)(generation->kill_ms - master->clock.monotonic_ms));
+            wait = earlier_wait(wait, master_wait_ms(master, generation->kill_ms));
     }
     return wait;
 }

@@ -172,9 +172,7 @@ int master_acme_next_ms(const struct master *master)
     const struct renewal_child *renewal = &master->renewal;
     uint64_t due_ms = renewal->kill_ms > 0 ? renewal->kill_ms : renewal->start_ms;
 
-    if (due_ms == 0 || due_ms == UINT64_MAX)
-        return -1;
-    return due_ms <= master->clock.monotonic_ms ? 0 : (int)(due_ms - master->clock.monotonic_ms);
+    return due_ms == 0 ? -1 : master_wait_ms(master, due_ms);
 }
 
 void master_acme_read(struct master *master)

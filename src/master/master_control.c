@@ -5,7 +5,6 @@
 #include "master/master_state.h"
 
 #include "base/limits.h"
-#include "base/saturate.h"
 
 #include <limits.h>
 
@@ -56,9 +55,7 @@ int master_control_next_ms(const struct master *master)
     uint64_t tickets_ms = lines->ticket_keys > 0 ? lines->tickets.written_ms : UINT64_MAX;
     uint64_t first_ms = levels_ms < tickets_ms ? levels_ms : tickets_ms;
 
-    return first_ms == UINT64_MAX
-               ? -1
-               : (int)u64_sub_sat(LIMIT_LOG_INTERVAL_MS, u64_sub_sat(master->clock.monotonic_ms, first_ms));
+    return first_ms == UINT64_MAX ? -1 : master_wait_ms(master, first_ms + LIMIT_LOG_INTERVAL_MS);
 }
 
 /* Retired generations get the level, too. A starting one uses the error log of the master, which has the level. */

@@ -5,7 +5,6 @@
  */
 #include "master/master_state.h"
 
-#include "base/saturate.h"
 #include "master/certificate_reload.h"
 
 #include <errno.h>
@@ -76,11 +75,8 @@ int master_files_next_ms(const struct master *master)
     const struct generation *generation = master->current;
     uint64_t valid =
         generation && generation->phase == PHASE_RUNNING ? valid_ms(generation->configuration) : 0;
-    uint64_t age_ms = valid ? u64_sub_sat(master->clock.monotonic_ms, generation->files_checked_ms) : 0;
 
-    if (valid == 0)
-        return -1;
-    return age_ms >= valid ? 0 : (int)(valid - age_ms);
+    return valid == 0 ? -1 : master_wait_ms(master, generation->files_checked_ms + valid);
 }
 
 void master_files_check(struct master *master)

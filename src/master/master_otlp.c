@@ -120,9 +120,7 @@ int master_otlp_next_ms(const struct master *master, const struct generation *ge
     const struct exporter_child *exporter = &generation->exporter;
     uint64_t due_ms = exporter->kill_ms > 0 ? exporter->kill_ms : exporter->start_ms;
 
-    if (due_ms == 0 || due_ms == UINT64_MAX)
-        return -1;
-    return due_ms <= master->clock.monotonic_ms ? 0 : (int)(due_ms - master->clock.monotonic_ms);
+    return due_ms == 0 ? -1 : master_wait_ms(master, due_ms);
 }
 
 void master_otlp_reopen(struct master *master, struct generation *generation)

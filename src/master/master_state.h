@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/list.h"
+#include "base/saturate.h"
 #include "master/channel.h"
 #include "master/listen_fds.h"
 #include "master/master.h"
@@ -18,6 +19,7 @@
 #include "master/sockets.h"
 #include "master/upgrade.h"
 
+#include <limits.h>
 #include <unistd.h>
 
 enum phase {
@@ -104,7 +106,7 @@ struct master {
     struct renewal_child renewal;
     struct watchdog watchdog;
     struct list generations;        /* oldest first */
-    struct generation *current;     /* accepts connections; NULL: none yet */
+    struct generation *current;     /* accepts connections; NULL: none */
     /* Is starting, and will replace `current`; NULL: none. */
     struct generation *next_generation;
     uint64_t syslog_ms;             /* last connection of syslog receivers; 0: never */
@@ -125,6 +127,16 @@ struct master {
     bool ending;                    /* TERM, INT or QUIT was received */
     bool failed;                    /* the start failed: exit 1 */
 };
+
+/* Returns the milliseconds until a deadline, at most INT_MAX; -1: it is UINT64_MAX, never. */
+static inline int master_wait_ms(const struct master *master, uint64_t deadline_ms)
+{
+    uint64_t left_ms = u64_sub_sat(deadline_ms, master->clock.monotonic_ms);
+
+    if (deadline_ms == UINT64_MAX)
+        return -1;
+    return left_ms < INT_MAX ? (int)left_ms : INT_MAX;
+}
 
 /* Closes a descriptor unless it is -1, which it is afterwards. */
 static inline void fd_close(int *fd)

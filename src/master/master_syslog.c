@@ -5,7 +5,6 @@
 #include "master/master_state.h"
 
 #include "base/limits.h"
-#include "base/saturate.h"
 #include "log/access_log.h"
 
 #include <string.h>
@@ -57,11 +56,7 @@ static bool uses_syslog(const struct master *master)
 
 int master_syslog_next_ms(const struct master *master)
 {
-    uint64_t age_ms = u64_sub_sat(master->clock.monotonic_ms, master->syslog_ms);
-
-    if (!uses_syslog(master))
-        return -1;
-    return age_ms >= LIMIT_SYSLOG_CONNECT_MS ? 0 : (int)(LIMIT_SYSLOG_CONNECT_MS - age_ms);
+    return uses_syslog(master) ? master_wait_ms(master, master->syslog_ms + LIMIT_SYSLOG_CONNECT_MS) : -1;
 }
 
 void master_syslog_check(struct master *master)

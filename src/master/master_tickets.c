@@ -5,7 +5,6 @@
  */
 #include "master/master_state.h"
 
-#include "base/saturate.h"
 
 static uint64_t lifetime_of(const struct configuration *configuration)
 {
@@ -59,12 +58,9 @@ int master_tickets_open(struct master *master, struct generation *generation)
 
 int master_tickets_next_ms(const struct master *master)
 {
-    uint64_t lifetime_ms = longest_lifetime_ms(master),
-             age_ms = u64_sub_sat(master->clock.monotonic_ms, master->tickets_generated_ms);
+    uint64_t lifetime_ms = longest_lifetime_ms(master);
 
-    if (lifetime_ms == 0)
-        return -1;
-    return age_ms >= lifetime_ms ? 0 : (int)(lifetime_ms - age_ms);
+    return lifetime_ms == 0 ? -1 : master_wait_ms(master, master->tickets_generated_ms + lifetime_ms);
 }
 
 void master_tickets_check(struct master *master)

@@ -1,9 +1,10 @@
-/* The messages that the master accepts from a worker. */
+/* The messages that the master accepts from a worker, and the restart of a worker. */
 #include "children.h"
 
 #include "../runner.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/socket.h>
 
 static void send_ready(const struct one_worker *made)
@@ -39,6 +40,26 @@ START_TEST(ready_worker_is_kept)
     ck_assert_int_eq(one_worker_signal(made), 0);
     kill(made->child.pid, SIGUSR1);
     ck_assert_int_eq(one_worker_end(made), SIGUSR1);
+    one_worker_free(made);
+}
+END_TEST
+
+START_TEST(distant_deadline_is_a_long_wait)
+{
+    struct one_worker *made = one_worker_start(NULL);
+    const uint64_t month_ms = (uint64_t)30 * 86400 * 1000; /* longer than INT_MAX */
+
+    kill(made->child.pid, SIGKILL);
+    ck_assert_int_eq(one_worker_end(made), SIGKILL);
+    made->child.pid = 0;
+    made->child.restart_ms = made->master.clock.monotonic_ms + month_ms;
+    ck_assert_int_eq(children_next_ms(&made->master, &made->generation), INT_MAX);
+    made->master.clock.monotonic_ms += month_ms - 5;
+    ck_assert_int_eq(children_next_ms(&made->master, &made->generation), 5);
+    made->master.clock.monotonic_ms += 6;
+    ck_assert_int_eq(children_next_ms(&made->master, &made->generation), 0);
+    made->child.restart_ms = 0;
+    ck_assert_int_eq(children_next_ms(&made->master, &made->generation), -1);
     one_worker_free(made);
 }
 END_TEST
@@ -113,6 +134,7 @@ int main(void)
 
     tcase_set_timeout(all, 60);
     tcase_add_test(all, ready_worker_is_kept);
+    tcase_add_test(all, distant_deadline_is_a_long_wait);
     tcase_add_test(all, worker_that_reports_a_failure_exits_by_itself);
     tcase_add_loop_test(all, worker_that_sends_a_malformed_message_is_killed, 0,
                         sizeof(malformed) / sizeof(malformed[0]));
