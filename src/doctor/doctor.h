@@ -41,7 +41,7 @@ void doctor_add(struct diagnosis *diagnosis, const char *name, enum verdict verd
 /* Sets the advice of the last finding. */
 void doctor_advise(struct diagnosis *diagnosis, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* Runs all examinations below except the self-tests; sets diagnosis->support by probing the kernel. */
+/* Runs all examinations below except self-tests and certificates; sets diagnosis->support by probing the kernel. */
 void doctor_examine_host(struct diagnosis *diagnosis);
 
 /* The files and devices of a host. Unit tests supply a directory and a network device of their own. */

@@ -47,7 +47,7 @@ struct benchmark {
 void doctor_benchmark(unsigned seconds, unsigned late_s, bool ktls, const volatile sig_atomic_t *stop,
                       struct benchmark *out_benchmark);
 
-/* Figures of one size and path: the median of the samples, with the least and the largest. */
+/* Figures of one size and path: the median of the samples, with the smallest and the largest. */
 struct benchmark_figure {
     double median, min, max;
 };

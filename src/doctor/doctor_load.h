@@ -46,7 +46,7 @@ struct load_client;
 
 /*
  * Connects all connections, with their handshakes. Returns 0, or -errno: -EPROTO if a handshake failed, -ETIMEDOUT if
- * one would begin after `last_us`. Each step ends after LIMIT_BENCHMARK_WAIT_MS. A signal ends it with -EINTR.
+ * one would begin after `last_us`. Each step ends after LIMIT_BENCHMARK_WAIT_MS; a signal ends a handshake with -EINTR.
  */
 MUST_CHECK int load_open(const struct load *load, struct load_client **out_client);
 /*

@@ -86,7 +86,7 @@ void doctor_markdown_benchmark(FILE *out, const struct host *host, const struct 
     fprintf(out,
             "One worker with default settings, but without a limit of requests per connection, and a client on this\n"
             "machine over loopback; TLS 1.3 with AES-128-GCM. CPU time is that of the worker, without handshakes.\n"
-            "Bodies of 1 MiB over 8 connections, and of 1 KiB over 16. Median of %u rounds (least to largest).",
+            "Bodies of 1 MiB over 8 connections, and of 1 KiB over 16. Median of %u rounds (smallest to largest).",
             benchmark->counts[BENCHMARK_LARGE][BENCHMARK_PLAIN]);
     if (benchmark->load_before >= 0)
         fprintf(out, " Load average before: %.2f.", benchmark->load_before);
