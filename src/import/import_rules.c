@@ -118,7 +118,6 @@ const struct rule import_rules[] = {
     {"pcre_jit", ANY, omit_unneeded, "regular expressions are compiled to machine code where the system allows it"},
     {"postpone_output", ANY, omit_unneeded, "output is always batched"},
     {"proxy_headers_hash_*", ANY, omit_unneeded, "hash tables grow as needed"},
-    {"fastcgi_keep_conn", ANY, omit_unneeded, "the sizes of memory and connections cannot be set"},
     {"request_pool_size", ANY, omit_unneeded, "the sizes of memory areas cannot be set"},
     {"send_lowat", ANY, omit_unneeded, "the kernel chooses the value"},
     {"sendfile_max_chunk", ANY, omit_unneeded, "the loop limits the bytes per connection and iteration"},
