@@ -26,7 +26,7 @@ static void translate_table_lines(struct import *import, const struct nginx_dire
 
         if (line->count > 1 || str_equal(key, STR("include"))) {
             omit_table(import, map, line,
-                       line->count > 1 ? "a line has one value" : "the file does not exist");
+                       line->count > 1 ? "a line has one value" : "the file does not exist or cannot be read");
             return;
         }
         if (yaml_builder_find(map, key)) {
@@ -110,7 +110,7 @@ void translate_types(struct import *import, const struct scope *scope, const str
 
         if (str_equal(line->name, STR("include"))) {
             import_comment_out(import, types, line);
-            import_add_note(import, IMPORT_OMITTED, line, "the file does not exist");
+            import_add_note(import, IMPORT_OMITTED, line, "the file does not exist or cannot be read");
             continue;
         }
         for (size_t i = 0; i < line->count; i++) {

@@ -11,7 +11,7 @@ static void translate_unknown(struct import *import, const struct scope *scope,
     struct str why = missing_reason(import, directive->name);
 
     if (str_equal(directive->name, STR("include")))
-        import_omit(import, scope->map, directive, "the file does not exist");
+        import_omit(import, scope->map, directive, "the file does not exist or cannot be read");
     else if (elsewhere)
         import_omit(import, scope->map, directive, "in sluice it is not allowed in %s",
                     conf_scope_name(scope->kind));
