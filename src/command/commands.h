@@ -25,7 +25,8 @@ int command_schema(void);
 int command_help(const struct options *options);
 /*
  * command_import.c: converts nginx's configuration. Returns 0: everything was converted or is not needed; 2: some
- * directives were left out or changed their meaning; 1: it could not be read or written.
+ * directives were left out or changed their meaning; 1: it could not be read, or the result has no server, does not
+ * load, or could not be written.
  */
 int command_import(const struct options *options);
 /*

@@ -20,7 +20,7 @@ static void check_break(struct import *import, const struct scope *scope, struct
         import_omit(import, scope->map, directive, "write break after the rewrite that it belongs to");
     else
         import_add_note(import, IMPORT_UNNEEDED, directive,
-                        "no rewrite rules follow it, or an earlier directive ended them");
+                        "the rewrite rules that it would skip are not carried over");
 }
 
 /* True if an earlier `if` or rewrite of the block sets or reads the variable of this `set`. */

@@ -39,7 +39,7 @@ typedef void import_translation(struct import *import, const struct scope *scope
 
 /* The translation of one nginx directive. */
 struct rule {
-    const char *name;               /* a trailing '*' stands for a family */
+    const char *name;               /* a leading or trailing '*' stands for a family */
     unsigned scopes;                /* scopes in which it applies */
     import_translation *translate;
     const char *text;               /* argument of `translate`: a reason, a value */

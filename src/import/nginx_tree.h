@@ -7,7 +7,7 @@
 #include "base/arena.h"
 
 struct nginx_place {
-    struct str file;                /* as given by the user */
+    struct str file;                /* the main file as given by the user; an included file as it was opened */
     unsigned line;
 };
 

@@ -1,7 +1,7 @@
 /*
  * Builds the YAML of an import: maps, lists and texts with comments, each with the directive of nginx from which it is
- * translated.
- * Every operation accepts a NULL builder and returns NULL, so that callers check once at the end.
+ * translated. The functions that find, add or move a child accept a NULL builder, and return NULL for it, so that
+ * callers check once at the end.
  */
 #ifndef IMPORT_YAML_BUILDER_H
 #define IMPORT_YAML_BUILDER_H
