@@ -66,6 +66,16 @@ static void abort_subrequest(struct subrequest *sub)
     subrequest_release(sub);
 }
 
+/* Replaces the connection of a subrequest and of its own subrequests. */
+static void set_connection(struct subrequest *sub, struct connection *connection)
+{
+    const struct list *children = &sub->request->children;
+
+    sub->request->connection = connection;
+    for (struct list *link = children->next; link != children; link = link->next)
+        set_connection(container_of(link, struct subrequest, link), connection);
+}
+
 /*
  * Aborts the subrequests, except detached ones, which continue on worker->orphaned_subrequests unless the request was
  * aborted.
@@ -81,7 +91,7 @@ static void detach_or_abort_subrequests(struct request_state *request)
             abort_subrequest(sub);
             continue;
         }
-        sub->request->connection = sub->detached;
+        set_connection(sub, sub->detached);
         list_push(&request->worker->orphaned_subrequests, link);
     }
 }

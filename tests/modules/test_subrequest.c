@@ -18,6 +18,7 @@ static const struct module owner_module;
 
 static struct {
     struct exchange *pending; /* a child whose module returned PENDING */
+    struct exchange *parent;  /* of /hold/ */
     unsigned guarded, cancelled, finished, notified;
     unsigned pulled, closed; /* of the child's body */
     struct body body;
@@ -94,6 +95,11 @@ static enum outcome parent_handler(struct exchange *x, const void *conf, void *s
         ck_assert_int_eq(exchange_subrequest(x, str_skip(path, 6), NULL, NULL, &child), 0);
         x->response.status = 204;
         return OUTCOME_RESPONDED;
+    }
+    if (str_starts(path, STR("/hold/"))) {
+        ck_assert_int_eq(exchange_subrequest(x, str_skip(path, 5), NULL, NULL, &child), 0);
+        seen.parent = x;
+        return OUTCOME_PENDING;
     }
     if (str_equal(path, STR("/pass")))
         return pass_state(x);
@@ -354,6 +360,32 @@ START_TEST(parent_ends_before_its_subrequest)
 }
 END_TEST
 
+/* The same for a subrequest of the child; another connection has the memory of the client's one. */
+START_TEST(descendants_keep_the_data_of_the_connection)
+{
+    int fd, other;
+
+    set_up();
+    fd = open_request("/hold/sub/later");
+    seen.parent->response.status = 204;
+    exchange_resume(seen.parent, OUTCOME_RESPONDED);
+    ck_assert_int_eq(receive_status(fd), 204);
+    close(fd);
+    loopback_turn(&server, 20);
+    ck_assert_uint_eq(server.worker.connections, 0);
+    other = loopback_connect(&server);
+    exchange_log_error(seen.pending, LOG_ERROR, "still here");
+    ck_assert(loopback_logged(&server, "*1 still here, client: 127.0.0.1"));
+    seen.pending->response.status = 204;
+    exchange_resume(seen.pending, OUTCOME_RESPONDED);
+    loopback_turn(&server, 5);
+    ck_assert(list_empty(&server.worker.orphaned_subrequests));
+    ck_assert_uint_eq(seen.finished, 3);
+    close(other);
+    loopback_close(&server);
+}
+END_TEST
+
 START_TEST(state_is_passed_to_a_subrequest)
 {
     const unsigned *state;
@@ -417,8 +449,8 @@ int main(void)
 {
     const TTest *const tests[] = {
         subrequest_is_routed, subrequest_may_be_pending, subrequest_ends_with_its_parent,
-        parent_ends_before_its_subrequest, state_is_passed_to_a_subrequest,
-        subrequest_ends_with_the_worker, rest_of_the_body_is_read, NULL,
+        parent_ends_before_its_subrequest, descendants_keep_the_data_of_the_connection,
+        state_is_passed_to_a_subrequest, subrequest_ends_with_the_worker, rest_of_the_body_is_read, NULL,
     };
 
     return loopback_run("subrequest", tests);
