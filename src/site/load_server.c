@@ -162,7 +162,10 @@ static bool parse_pattern(struct load *load, const struct conf_node *key, struct
     if (str_starts(text, STR("@"))) {
         location->kind = LOCATION_NAMED;
         location->pattern = text;
-        return text.length > 1;
+        if (text.length > 1)
+            return true;
+        conf_error(load->errors, key->mark, STR("write a name, as in @fallback"), "location \"@\" has no name");
+        return false;
     }
     if (str_starts(text, STR("="))) {
         location->kind = LOCATION_EXACT;

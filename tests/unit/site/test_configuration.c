@@ -344,6 +344,7 @@ static const struct {
     {"http: {server: {listen: 1, location: {'~ (?<one>a)': {return: 200 $onee}}}}",
      "unknown variable $onee; did you mean $one?"},
     {"http: {server: {listen: 1, location: {a: {}}}}", "does not begin with a slash"},
+    {"http: {server: {listen: 1, location: {'@': {}}}}", "location \"@\" has no name"},
     {"http: {server: {listen: 1, location: {/a: {}, '^~ /a': {}}}}", "duplicate location \"/a\""},
     {"http: {server: {listen: 1, location: {/a: {location: {/b: {}}}}}}", "is outside of \"/a\""},
     {"http: {server: {listen: 1, location: {= /a: {location: {/a/b: {}}}}}}", "is not allowed inside"},
