@@ -43,7 +43,7 @@ const struct conf_schema *configuration_schema(void)
     return &schema;
 }
 
-/* Converts nginx's "daemon off; user www;" to YAML, one directive per line. */
+/* Converts nginx's "daemon off; user www;" to YAML, one directive per line; "user: www" is YAML already. */
 static struct str overlay_text(struct arena *arena, struct str text)
 {
     struct str rest = text;
@@ -57,7 +57,7 @@ static struct str overlay_text(struct arena *arena, struct str text)
 
         if (str_empty(value))
             continue;
-        name = str_find(value, ':') < 0 ? str_cut(&value, ' ') : STR("");
+        name = str_search(value, STR(": ")) < 0 ? str_cut(&value, ' ') : STR("");
         made = arena_printf(arena, STR_FMT STR_FMT "%s" STR_FMT "\n", STR_ARG(made), STR_ARG(name),
                             name.length ? ": " : "", STR_ARG(value));
         if (!made.data)

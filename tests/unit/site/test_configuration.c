@@ -265,6 +265,12 @@ START_TEST(overlay_replaces_values_of_the_file)
     ck_assert_ptr_nonnull(c);
     ck_assert_uint_eq(c->main->worker_processes, 5);
     configuration_destroy(c);
+    source.overlay = STR("control unix:/run/c.sock; worker_processes: 6;"); /* a colon in a value of nginx's syntax */
+    c = configuration_load(&source, &quiet, &diagnostics);
+    ck_assert_ptr_nonnull(c);
+    ck_assert_text(c->main->control.text, "unix:/run/c.sock");
+    ck_assert_uint_eq(c->main->worker_processes, 6);
+    configuration_destroy(c);
 }
 END_TEST
 
