@@ -20,11 +20,6 @@ struct return_conf {
 #define HINT                                                                                                 \
     STR("write: return: 404, return: '200 \"some text\"', or return: 301 https://example.com$request_uri")
 
-static bool is_redirect(int status)
-{
-    return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
-}
-
 static int read_status(struct conf_reader *reader, const struct conf_node *node, struct str word,
                        int *out_status)
 {
@@ -67,11 +62,11 @@ static int read_return(struct conf_reader *reader, const struct conf_node *node,
         error = conf_read_template_word(reader, node, words.items[words.count - 1], &value.text);
     if (error < 0)
         return error;
-    if (is_redirect(value.status) && !value.text) {
+    if (status_redirects(value.status) && !value.text) {
         conf_error(reader->errors, node->mark, HINT, "return: %d requires a URL", value.status);
         return -EINVAL;
     }
-    if (is_redirect(value.status) && str_find(template_text(value.text), '\n') >= 0) {
+    if (status_redirects(value.status) && str_find(template_text(value.text), '\n') >= 0) {
         conf_error(reader->errors, node->mark, HINT, "the URL of a redirect has a line break");
         return -EINVAL;
     }
@@ -128,7 +123,7 @@ static enum outcome return_handler(struct exchange *x, const void *conf, void *s
     }
     if (value->status >= 300 && !value->text)
         exchange_keep_status(x);
-    if (is_redirect(value->status))
+    if (status_redirects(value->status))
         return exchange_redirect(x, value->status, text);
     exchange_error_response(x, value->status);
     /* An error without a text gets its error page; 204 and 304 have no body. */

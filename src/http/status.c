@@ -77,3 +77,8 @@ bool status_bodiless(int status)
 {
     return (status >= 100 && status < 200) || status == 204 || status == 304;
 }
+
+bool status_redirects(int status)
+{
+    return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}

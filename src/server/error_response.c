@@ -120,8 +120,7 @@ enum outcome error_response_page(struct request_state *request)
     if (target.data[0] == '/' || target.data[0] == '@')
         return redirect_to_error_page(request, page, target);
     start_error_page(request);
-    exchange_redirect(x, page->response_status >= 300 && page->response_status < 400 ? page->response_status : 302,
-                      target);
+    exchange_redirect(x, status_redirects(page->response_status) ? page->response_status : 302, target);
     return respond_built_in(request);
 }
 

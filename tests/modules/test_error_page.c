@@ -50,6 +50,7 @@ static const struct {
     {"GET /named HTTP/1.1", 502, "fallback /named", NULL, NULL},
     {"GET /away HTTP/1.1", 302, NULL, "Location", "https://example.com/away"},
     {"GET /away-for-good HTTP/1.1", 301, NULL, "Location", "https://example.com/"},
+    {"GET /away-unmodified HTTP/1.1", 302, NULL, "Location", "https://example.com/"}, /* 304 is no redirect */
     {"GET /said?a=b HTTP/1.1", 500, "said  at /page", NULL, NULL},
     {"GET /asked?a=b HTTP/1.1", 500, "said c=d at /page", NULL, NULL},
     {"GET /missing HTTP/1.1", 404, NULL, NULL, NULL}, /* the error of the missing page, as in nginx */
@@ -197,6 +198,7 @@ START_TEST(error_page_in_each_form)
                   "      /named: {return: 502, error_page: '502 @fallback'}\n"
                   "      /away: {return: 404, error_page: '404 https://example.com$uri'}\n"
                   "      /away-for-good: {return: 404, error_page: '404 =301 https://example.com/'}\n"
+                  "      /away-unmodified: {return: 404, error_page: '404 =304 https://example.com/'}\n"
                   "      /said: {return: 500, error_page: 500 /page}\n"
                   "      /asked: {return: 500, error_page: '500 /page?c=d'}\n"
                   "      = /page: {return: '200 \"said $args at $uri\"'}\n"
