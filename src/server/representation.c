@@ -1,6 +1,5 @@
 /*
- * Responds with a selected representation: evaluates preconditions and ranges. Makes no system call except for the
- * random boundary of several ranges.
+ * Responds with a selected representation: evaluates preconditions and ranges.
  */
 #include "server/representation.h"
 
@@ -9,8 +8,6 @@
 #include "server/module.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <sys/random.h>
 
 #define BOUNDARY_LENGTH 32
 
@@ -103,17 +100,6 @@ static int respond_range(const struct responder *responder, const struct range *
     return set_body(responder, range->first, range->last - range->first + 1);
 }
 
-static int make_boundary(char into[BOUNDARY_LENGTH + 1])
-{
-    unsigned char random[BOUNDARY_LENGTH / 2];
-
-    if (getrandom(random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
-        return -EAGAIN;
-    for (size_t i = 0; i < sizeof(random); i++)
-        snprintf(into + 2 * i, 3, "%02x", random[i]);
-    return 0;
-}
-
 /*
  * Two bodies per range, its part header and its bytes, and the closing delimiter. The caller closes the bodies that
  * were made.
@@ -147,10 +133,11 @@ static int respond_ranges(const struct responder *responder, const struct range 
 {
     struct arena *arena = &responder->x->arena;
     struct body **parts = arena_zalloc(arena, 2 * count + 1, sizeof(struct body *));
-    char boundary[BOUNDARY_LENGTH + 1];
+    char boundary[BOUNDARY_LENGTH + 1] = "";
+    int error = worker_random_id(exchange_worker(responder->x), boundary, BOUNDARY_LENGTH);
 
-    if (!parts || make_boundary(boundary) < 0)
-        return -ENOMEM;
+    if (!parts || error < 0)
+        return error < 0 ? error : -ENOMEM;
     if (make_parts(responder, ranges, count, boundary, parts) == 0)
         responder->x->response.body = body_concat(arena, parts, 2 * count + 1);
     if (!responder->x->response.body) {
