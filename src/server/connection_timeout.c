@@ -321,10 +321,7 @@ void connection_timeout_update(struct connection *connection)
         deadline = streams;
     if (connection->wire.state == WIRE_DRAINING || is_rate_measured(connection, (enum phase)connection->phase))
         deadline = next_check_ms(connection, deadline);
-    if (op_idle(&connection->timer))
-        loop_timer(&connection->worker->loop, &connection->timer, deadline);
-    else
-        loop_timer_move(&connection->worker->loop, &connection->timer, deadline);
+    loop_timer_move(&connection->worker->loop, &connection->timer, deadline);
 }
 
 void connection_timeout_stop(struct connection *connection)
