@@ -301,7 +301,7 @@ static void print_directives(struct explain_writer *writer, const struct request
 int explain_print(const struct explain *explain, struct request_state *request, struct buffer *out)
 {
     struct explain_writer writer = {.out = out, .json = explain->format == OUTPUT_JSON};
-    const struct location *location = request->location ? request->location : request->server->root;
+    const struct location *location = request->location;
 
     writer_open(&writer, str_from(explain->url));
     print_server(&writer, explain, request);

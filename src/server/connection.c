@@ -25,8 +25,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { STATUS_CLOSE = 444 }; /* `return: 444`: the connection is closed without a response */
-
 static const struct wire_events wire_events, proxy_header_events;
 static const struct exchange_events exchange_events, traced_exchange_events;
 
@@ -170,8 +168,8 @@ static size_t connection_receive(struct wire *wire, struct str bytes)
 static void request_locate(struct request_state *request);
 
 /*
- * Creates the server's part of an exchange and selects the virtual server by host. NULL: out of memory; the
- * connection closes.
+ * Creates the server's part of an exchange and selects the virtual server by host; its own scope is the location until
+ * request_locate. NULL: out of memory; the connection closes.
  */
 static struct request_state *begin_request(struct connection *connection, struct exchange *x)
 {
@@ -179,10 +177,12 @@ static struct request_state *begin_request(struct connection *connection, struct
 
     connection->requests++;
     counters_add_request(connection->worker->counters, x->request.version);
-    if (request)
-        route_server(request, connection->endpoint);
-    else
+    if (!request) {
         wire_close(&connection->wire, WIRE_CLOSE_ABORT);
+        return NULL;
+    }
+    route_server(request, connection->endpoint);
+    request->location = request->server->root;
     return request;
 }
 
@@ -234,10 +234,9 @@ static void request_rejected(void *owner, struct exchange *x, int status)
     }
 }
 
-/* Responds from the server's own scope, because no location is known yet. */
+/* Responds before a location is known, with the settings of the server. */
 static void request_reject(struct request_state *request, int status)
 {
-    request->location = request->server->root;
     request_apply_settings(request);
     request_continue(request, exchange_error_response(request->x, status));
 }
@@ -407,8 +406,7 @@ static void request_finish(void *owner, struct exchange *x)
         request->worker->trace->finished(request->worker->trace, request);
     request_release(request);
     request_count(request);
-    if (request->location)
-        access_log_lines(request->worker->access_log, &request->location->site->access_logs, x, &x->arena);
+    access_log_lines(request->worker->access_log, &request->location->site->access_logs, x, &x->arena);
 }
 
 /*

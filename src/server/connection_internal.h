@@ -43,10 +43,7 @@ void connection_limit_accept(struct worker *worker);
 
 /* Ends a request: ends its subrequests, cancels a pending module and calls the modules' `finish`. */
 void request_release(struct request_state *request);
-/*
- * Counts a request that ended, in the counters of the worker and in its zones: before it has a location, those of its
- * server.
- */
+/* Counts a request that ended, in the counters of the worker and in the zones of its location. */
 void request_count(const struct request_state *request);
 /* The same with given values, except the duration, which is that since `began_us`. `zones` NULL: none. */
 void request_count_values(struct worker *worker, const struct location_zones *zones, struct status_zone_request ended,

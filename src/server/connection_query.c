@@ -75,8 +75,7 @@ static void describe_connection(const struct connection *connection, struct conn
                                    .requests = requests,
                                    .state = (uint8_t)connection_timeout_state(connection)};
     copy_text(row->protocol, sizeof(row->protocol), session && str_empty(protocol) ? STR("upgraded") : protocol);
-    connection_row_common(row, connection->endpoint,
-                          request && request->server ? request->server : connection->endpoint->servers[0],
+    connection_row_common(row, connection->endpoint, request ? request->server : connection->endpoint->servers[0],
                           &connection->peer, &connection->wire);
     if (!x)
         return;

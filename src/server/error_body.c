@@ -90,8 +90,8 @@ static struct str make_text(struct arena *arena, const struct error_page_values 
 
 static const struct form {
     enum error_format format;
-    const char *type;     /* media type compared with Accept */
-    const char *content_type;     /* Content-Type of the response */
+    const char *type;         /* media type compared with Accept */
+    const char *content_type; /* Content-Type of the response */
     struct str (*make)(struct arena *arena, const struct error_page_values *values);
 } forms[] = {
     {ERROR_HTML, "text/html", "text/html; charset=utf-8", make_html},
@@ -138,14 +138,13 @@ static int describe_error(struct exchange *x, const struct form *form, enum erro
 void error_body_make(struct request_state *request)
 {
     struct exchange *x = request->x;
-    enum error_format configured =
-        request->location ? (enum error_format)request->location->site->error_page_format : ERROR_AUTO;
+    enum error_format configured = (enum error_format)request->location->site->error_page_format;
     const struct form *form = x->response.status < 400 ? &forms[0] : choose_form(request, configured);
     int shown = error_response_status(x->response.status);
     struct error_page_values values = {.status = shown,
-                                .reason = status_reason(shown),
-                                .sentence = status_sentence(x->response.status),
-                                .id = STR("")};
+                                       .reason = status_reason(shown),
+                                       .sentence = status_sentence(x->response.status),
+                                       .id = STR("")};
     struct str page;
 
     if (values.status >= 400)

@@ -48,7 +48,7 @@ static void start_error_page(struct request_state *request)
     struct response *response = &request->x->response;
 
     request->error_page = true;
-    request->error_page_final = !request->location || !request->location->site->recursive_error_pages;
+    request->error_page_final = !request->location->site->recursive_error_pages;
     request->error_headers = response->headers;
     response->headers = (struct headers){0};
 }
@@ -104,11 +104,11 @@ enum outcome error_response_page(struct request_state *request)
     const struct error_page *page = NULL;
     struct str target;
 
-    if (x->response.body || status_bodiless(x->response.status) || x->response.status == 444)
+    if (x->response.body || status_bodiless(x->response.status) || x->response.status == STATUS_CLOSE)
         return OUTCOME_RESPONDED;
     /* As in nginx, a failed error page is sent with its own status. */
     request->error_status = 0;
-    if (!request->error_page_final && request->location)
+    if (!request->error_page_final)
         page = find_error_page(request->location->site, (unsigned)x->response.status);
     if (!page)
         return respond_built_in(request);
@@ -150,7 +150,7 @@ int error_response_finish(struct request_state *request)
 {
     struct response *response = &request->x->response;
 
-    if (request->error_status && response->status != 444)
+    if (request->error_status && response->status != STATUS_CLOSE)
         response->status = request->error_status;
     response->status = error_response_status(response->status);
     return add_error_headers(request);

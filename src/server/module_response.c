@@ -83,7 +83,7 @@ enum outcome exchange_redirect(struct exchange *x, int status, struct str locati
 
 enum outcome exchange_close_without_response(struct exchange *x)
 {
-    exchange_error_response(x, 444);
+    exchange_error_response(x, STATUS_CLOSE);
     x->response.close_after = true;
     return OUTCOME_RESPONDED;
 }

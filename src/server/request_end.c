@@ -19,10 +19,9 @@ void request_count_values(struct worker *worker, const struct location_zones *zo
 
 void request_count(const struct request_state *request)
 {
-    const struct location *location = request->location ? request->location : request->server->root;
     const struct exchange *x = request->x;
 
-    request_count_values(request->worker, location->zones,
+    request_count_values(request->worker, request->location->zones,
                          (struct status_zone_request){.status = request_status(request),
                                                       .sent = x->response.bytes_sent,
                                                       .received = x->request.bytes},

@@ -8,12 +8,14 @@
 #include "server/module.h"
 #include "server/worker.h"
 
+enum { STATUS_CLOSE = 444 };        /* as in nginx: the connection is closed without a response */
+
 struct request_state {
     struct exchange *x;
     struct connection *connection;
     struct worker *worker;
     const struct virtual_server *server;
-    const struct location *location;
+    const struct location *location;    /* the server's own scope until a location is found */
     unsigned next_module;           /* index of the module to call next */
     unsigned internal_redirects;
     const struct location *named;   /* next target of route_location (error_page 404 = @name); else NULL */

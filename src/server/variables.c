@@ -74,11 +74,8 @@ static struct str get_content_type(const void *subject, struct str parameter, st
 static struct str get_host(const void *subject, struct str parameter, struct arena *arena)
 {
     const struct exchange *x = subject;
-    const struct virtual_server *server = request_state_of(x)->server;
 
-    if (!str_empty(x->request.host))
-        return x->request.host;
-    return server ? server->name : ABSENT;
+    return str_empty(x->request.host) ? request_state_of(x)->server->name : x->request.host;
 }
 
 static struct str get_uri(const void *subject, struct str parameter, struct arena *arena)

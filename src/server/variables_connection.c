@@ -8,8 +8,6 @@
 
 #include <unistd.h>
 
-#define ABSENT ((struct str){NULL, 0})
-
 static const struct connection *request_connection(const void *subject)
 {
     return request_state_of(subject)->connection;
@@ -30,8 +28,7 @@ static struct str get_realip_remote_port(const void *subject, struct str paramet
     return variable_port(&request_connection(subject)->peer.any, arena);
 }
 
-/* Address from the PROXY protocol header; NULL without one. */
-
+/* Returns an address of the PROXY protocol header; AF_UNSPEC without a header. */
 static const struct sockaddr *proxy_header_address(const void *subject, bool source)
 {
     static const struct sockaddr unknown_address;
@@ -42,14 +39,9 @@ static const struct sockaddr *proxy_header_address(const void *subject, bool sou
     return source ? &proxy_header->source.any : &proxy_header->destination.any;
 }
 
-static struct str or_empty(struct str text)
-{
-    return text.data ? text : STR("");
-}
-
 static struct str get_proxy_protocol_addr(const void *subject, struct str parameter, struct arena *arena)
 {
-    return or_empty(variable_address(proxy_header_address(subject, true), arena));
+    return str_or_empty(variable_address(proxy_header_address(subject, true), arena));
 }
 
 static struct str get_proxy_protocol_port(const void *subject, struct str parameter, struct arena *arena)
@@ -60,7 +52,7 @@ static struct str get_proxy_protocol_port(const void *subject, struct str parame
 static struct str get_proxy_protocol_server_addr(const void *subject, struct str parameter,
                                                  struct arena *arena)
 {
-    return or_empty(variable_address(proxy_header_address(subject, false), arena));
+    return str_or_empty(variable_address(proxy_header_address(subject, false), arena));
 }
 
 static struct str get_proxy_protocol_server_port(const void *subject, struct str parameter,
@@ -100,9 +92,7 @@ static struct str get_server_port(const void *subject, struct str parameter, str
 
 static struct str get_server_name(const void *subject, struct str parameter, struct arena *arena)
 {
-    const struct virtual_server *server = request_state_of(subject)->server;
-
-    return server ? server->name : ABSENT;
+    return request_state_of(subject)->server->name;
 }
 
 static struct str get_connection(const void *subject, struct str parameter, struct arena *arena)
