@@ -20,7 +20,7 @@ int gateway_read_buffers(struct conf_reader *reader, const struct conf_node *nod
     uint64_t *into = out;
     uint64_t count, size;
     struct conf_words words;
-    struct conf_node word = *node;
+    struct conf_node word;
     int error = conf_read_words(reader, node, &words);
 
     if (error < 0)
@@ -29,8 +29,7 @@ int gateway_read_buffers(struct conf_reader *reader, const struct conf_node *nod
         conf_error(reader->errors, node->mark, STR("write: proxy_buffers: 8 8k"), "a number and a size are required");
         return -EINVAL;
     }
-    word.kind = CONF_SCALAR;
-    word.text = words.items[1];
+    word = conf_word_node(node, words.items[1]);
     error = conf_read_size(reader, &word, &size);
     if (error < 0)
         return error;

@@ -67,10 +67,8 @@ static int read_rule(struct conf_reader *reader, const struct conf_node *node, v
         return -EINVAL;
     }
     if (words.count == 3) {
-        struct conf_node word = *node;
+        struct conf_node word = conf_word_node(node, words.items[2]);
 
-        word.kind = CONF_SCALAR;
-        word.text = words.items[2];
         error = conf_read_choice(reader, &word, ends, &rule->end);
     }
     if (error == 0 && is_url(words.items[1]) && rule->end != REWRITE_PERMANENT)

@@ -46,10 +46,8 @@ static int read_hsts(struct conf_reader *reader, const struct conf_node *node, v
     if (error < 0 || (words.count == 1 && str_equal(words.items[0], STR("off"))))
         return error;
     if (words.count && !str_equal(words.items[0], STR("on"))) {
-        struct conf_node word = *node;
+        struct conf_node word = conf_word_node(node, words.items[0]);
 
-        word.kind = CONF_SCALAR;
-        word.text = words.items[0];
         error = conf_read_duration(reader, &word, &age_ms);
     }
     for (size_t i = 1; i < words.count && error == 0; i++) {

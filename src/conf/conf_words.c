@@ -91,6 +91,19 @@ static int list_words(struct conf_reader *reader, const struct conf_node *node, 
     return 0;
 }
 
+struct conf_node conf_word_node(const struct conf_node *node, struct str word)
+{
+    struct conf_node made = *node;
+
+    made.kind = CONF_SCALAR;
+    made.text = word;
+    made.absent = false;
+    made.items = NULL;
+    made.pairs = NULL;
+    made.count = 0;
+    return made;
+}
+
 int conf_read_words(struct conf_reader *reader, const struct conf_node *node, struct conf_words *out_words)
 {
     struct buffer words = {0};

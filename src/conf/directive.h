@@ -182,6 +182,8 @@ MUST_CHECK int conf_read_template_word(struct conf_reader *reader, const struct 
  * \n, \r are escapes.
  */
 MUST_CHECK int conf_read_words(struct conf_reader *reader, const struct conf_node *node, struct conf_words *out_words);
+/* Returns a scalar with one word of the node, and its place, for the functions that read a path, number or size. */
+struct conf_node conf_word_node(const struct conf_node *node, struct str word);
 MUST_CHECK int conf_read_choice(struct conf_reader *reader, const struct conf_node *node, const char *const *choices,
                                 int *out_index);
 /*

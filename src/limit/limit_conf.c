@@ -16,7 +16,7 @@ const char *const limit_kind_names[LIMIT_KINDS] = {
     [LIMIT_STREAM_CONNECTIONS] = "stream limit_conn",
 };
 
-struct row {
+struct zone_row {
     struct limit_conf *conf;
     struct str hint;
 };
@@ -26,17 +26,6 @@ static int report_limit_error(struct conf_reader *reader, const struct conf_node
 {
     conf_error(reader->errors, node->mark, hint, "%s", what);
     return -EINVAL;
-}
-
-static struct conf_node word_of(const struct conf_node *node, struct str text)
-{
-    struct conf_node word = *node;
-
-    word.kind = CONF_SCALAR;
-    word.text = text;
-    word.absent = false;
-    word.count = 0;
-    return word;
 }
 
 static int read_option_map(struct conf_reader *reader, const struct conf_node *node, limit_option *option, void *into)
@@ -65,7 +54,7 @@ int limit_options_read(struct conf_reader *reader, const struct conf_node *node,
     for (size_t i = 0; error == 0 && i < words.count; i++) {
         struct str value = words.items[i];
         struct str name = str_cut(&value, '=');
-        struct conf_node word = word_of(node, value);
+        struct conf_node word = conf_word_node(node, value);
 
         error = option(reader, &word, name, value, into);
     }
@@ -87,7 +76,7 @@ static int read_rate(struct conf_reader *reader, const struct conf_node *node, s
 }
 
 /* "one:10m" */
-static int read_zone(struct conf_reader *reader, const struct conf_node *node, struct str text, struct row *row)
+static int read_zone(struct conf_reader *reader, const struct conf_node *node, struct str text, struct zone_row *row)
 {
     struct conf_node word;
     int error;
@@ -95,7 +84,7 @@ static int read_zone(struct conf_reader *reader, const struct conf_node *node, s
     row->conf->name = str_cut(&text, ':');
     if (str_empty(row->conf->name) || str_empty(text))
         return report_limit_error(reader, node, row->hint, "zone takes NAME:SIZE");
-    word = word_of(node, text);
+    word = conf_word_node(node, text);
     error = conf_read_size(reader, &word, &row->conf->size);
     if (error == 0 && (row->conf->size < LIMIT_ZONE_MIN || row->conf->size > LIMIT_ZONE_MAX))
         return report_limit_error(reader, node, row->hint, "the size of a zone must be from 32k to 16g");
@@ -107,7 +96,7 @@ static int read_zone(struct conf_reader *reader, const struct conf_node *node, s
 static int zone_option(struct conf_reader *reader, const struct conf_node *word, struct str name, struct str value,
                        void *into)
 {
-    struct row *row = into;
+    struct zone_row *row = into;
 
     if (!value.data && !row->conf->key)
         return conf_read_template_word(reader, word, name, &row->conf->key);
@@ -135,10 +124,10 @@ static int register_zone(struct conf_reader *reader, struct limit_conf *conf)
     return 0;
 }
 
-static int read_row(struct conf_reader *reader, const struct conf_node *node, enum limit_kind kind, struct str hint,
-                    struct limit_conf **out)
+static int read_zone_row(struct conf_reader *reader, const struct conf_node *node, enum limit_kind kind,
+                         struct str hint, struct limit_conf **out)
 {
-    struct row row = {arena_zalloc(reader->arena, 1, sizeof(struct limit_conf)), hint};
+    struct zone_row row = {arena_zalloc(reader->arena, 1, sizeof(struct limit_conf)), hint};
     int error;
 
     if (!row.conf)
@@ -157,14 +146,14 @@ static int read_row(struct conf_reader *reader, const struct conf_node *node, en
 
 int limit_requests_read(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
-    return read_row(reader, node, LIMIT_REQUESTS, REQUESTS_HINT, out);
+    return read_zone_row(reader, node, LIMIT_REQUESTS, REQUESTS_HINT, out);
 }
 
 int limit_connections_read(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
     enum limit_kind kind = reader->scope == SCOPE_STREAM ? LIMIT_STREAM_CONNECTIONS : LIMIT_CONNECTIONS;
 
-    return read_row(reader, node, kind, CONNECTIONS_HINT, out);
+    return read_zone_row(reader, node, kind, CONNECTIONS_HINT, out);
 }
 
 struct limit_conf *limits_find(const struct limits *limits, enum limit_kind kind, struct str name)

@@ -208,18 +208,4 @@ MUST_CHECK int core_log_format_print(struct str name, struct buffer *out);
 const struct log_format *core_log_format_find(struct conf_reader *reader, const struct conf_rows *formats,
                                               struct str name);
 
-/* Returns the node with only one word of it, for reading that word as a path, number or size. */
-static inline struct conf_node core_word_node(const struct conf_node *node, struct str word)
-{
-    struct conf_node made = *node;
-
-    made.kind = CONF_SCALAR;
-    made.text = word;
-    made.absent = false;
-    made.items = NULL;
-    made.pairs = NULL;
-    made.count = 0;
-    return made;
-}
-
 #endif

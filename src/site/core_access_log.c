@@ -12,7 +12,7 @@
 static int read_log_path(struct conf_reader *reader, const struct conf_node *node, struct str text,
                          struct access_log_row *row)
 {
-    struct conf_node word = core_word_node(node, text);
+    struct conf_node word = conf_word_node(node, text);
 
     row->mark = node->mark;
     if (str_equal(text, STR("off")) || str_equal(text, STR("false")) || str_equal(text, STR("no"))) {
@@ -114,7 +114,7 @@ static int read_log_word(struct conf_reader *reader, const struct conf_node *nod
 {
     struct str text = word;
     struct str name = str_cut(&text, '=');
-    struct conf_node value = core_word_node(node, str_or_empty(text));
+    struct conf_node value = conf_word_node(node, str_or_empty(text));
     int error = -ENOENT;
 
     if (str_starts(word, STR("buffer=")))

@@ -93,7 +93,7 @@ int core_error_log_read(struct conf_reader *reader, const struct conf_node *node
         if (error < 0)
             return error;
     }
-    struct conf_node path = core_word_node(node, words.items[0]);
+    struct conf_node path = conf_word_node(node, words.items[0]);
 
     error = read_log_path(reader, &path, &value);
     if (error == 0)

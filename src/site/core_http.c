@@ -57,7 +57,7 @@ static int read_cache(struct conf_reader *reader, const struct conf_node *node, 
     for (size_t i = 0; i < words.count && error == 0; i++) {
         struct str value = words.items[i];
         struct str name = str_cut(&value, '=');
-        struct conf_node word = core_word_node(node, value);
+        struct conf_node word = conf_word_node(node, value);
 
         error = read_cache_option(reader, node, name, &word, &cache);
     }

@@ -59,7 +59,7 @@ static int read_option(struct conf_reader *reader, const struct conf_node *node,
 {
     struct str value = word;
     struct str name = str_cut(&value, '=');
-    struct conf_node number = core_word_node(node, value);
+    struct conf_node number = conf_word_node(node, value);
 
     if (switch_of(row, word)) {
         *switch_of(row, word) = true;

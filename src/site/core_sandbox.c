@@ -33,7 +33,7 @@ int core_read_sandbox(struct conf_reader *reader, const struct conf_node *node, 
     int error = conf_read_words(reader, node, &words);
 
     for (size_t i = 0; i < words.count && error == 0; i++) {
-        struct conf_node word = core_word_node(node->kind == CONF_LIST ? node->items[i] : node, words.items[i]);
+        struct conf_node word = conf_word_node(node->kind == CONF_LIST ? node->items[i] : node, words.items[i]);
         int found;
 
         error = conf_read_choice(reader, &word, words_allowed, &found);

@@ -22,8 +22,8 @@ int core_site_read_buffers(struct conf_reader *reader, const struct conf_node *n
         conf_error(reader->errors, node->mark, BUFFERS_HINT, "two words are required, found %zu", words.count);
         return -EINVAL;
     }
-    struct conf_node first = core_word_node(node, words.items[0]);
-    struct conf_node second = core_word_node(node, words.items[1]);
+    struct conf_node first = conf_word_node(node, words.items[0]);
+    struct conf_node second = conf_word_node(node, words.items[1]);
 
     error = conf_read_number(reader, &first, 1, 1024, &count);
     if (error == 0)
@@ -88,7 +88,7 @@ int core_site_read_symlinks(struct conf_reader *reader, const struct conf_node *
 
     if (error < 0)
         return error;
-    word = core_word_node(node, words.count ? words.items[0] : STR(""));
+    word = conf_word_node(node, words.count ? words.items[0] : STR(""));
     error = conf_read_choice(reader, &word, policies, &symlinks->policy);
     if (error < 0 || words.count < 2)
         return error;

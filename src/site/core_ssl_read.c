@@ -82,7 +82,7 @@ int core_ssl_read_certificate_cache(struct conf_reader *reader, const struct con
     for (size_t i = 0; error == 0 && i < words.count; i++) {
         struct str value = words.items[i];
         struct str name = str_cut(&value, '=');
-        struct conf_node word = core_word_node(node, value);
+        struct conf_node word = conf_word_node(node, value);
 
         error = read_files_option(reader, node, name, &word, out);
     }

@@ -118,7 +118,7 @@ static struct str without_parentheses(struct str text)
 
 int load_conditions_read(struct conf_reader *reader, const struct conf_node *key, struct when_block *when)
 {
-    struct conf_node node = core_word_node(key, without_parentheses(key->text));
+    struct conf_node node = conf_word_node(key, without_parentheses(key->text));
     struct condition *conditions;
     struct conf_words read;
     struct words words;

@@ -48,7 +48,7 @@ static int read_statuses(struct conf_reader *reader, const struct conf_node *nod
 int gateway_read_cache_valid(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
     struct gateway_cache_valid *valid = out;
-    struct conf_node word = *node;
+    struct conf_node word;
     struct conf_words words;
     uint64_t ms = 0;
     int error = conf_read_words(reader, node, &words);
@@ -57,8 +57,7 @@ int gateway_read_cache_valid(struct conf_reader *reader, const struct conf_node 
         return error;
     if (words.count == 0)
         return reject_valid(reader, node, STR(""));
-    word.kind = CONF_SCALAR;
-    word.text = words.items[words.count - 1];
+    word = conf_word_node(node, words.items[words.count - 1]);
     error = conf_read_duration(reader, &word, &ms);
     valid->seconds = ms / 1000;
     return error < 0 ? error : read_statuses(reader, node, &words, valid);
