@@ -54,7 +54,12 @@ void core_check_aead(const struct configuration *configuration, struct conf_erro
 /* Reads `control` into a struct core_control. */
 directive_row core_control_read;
 /* Reads `sandbox` into an unsigned: bit i is enum sandbox_part i. */
-int core_read_sandbox(struct conf_reader *reader, const struct conf_node *node, void *out);
+directive_row core_sandbox_read;
+/* True for "off", "false" and "no", which YAML permits for it. */
+static inline bool core_is_off(struct str text)
+{
+    return str_equal(text, STR("off")) || str_equal(text, STR("false")) || str_equal(text, STR("no"));
+}
 
 /*
  * Sets `name` and `made` from the text of a scope's status_zone. A name applies to the scope where it is written; on

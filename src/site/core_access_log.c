@@ -15,7 +15,7 @@ static int read_log_path(struct conf_reader *reader, const struct conf_node *nod
     struct conf_node word = conf_word_node(node, text);
 
     row->mark = node->mark;
-    if (str_equal(text, STR("off")) || str_equal(text, STR("false")) || str_equal(text, STR("no"))) {
+    if (core_is_off(text)) {
         row->path = STR("");
         return 0;
     }

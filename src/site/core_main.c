@@ -29,8 +29,7 @@ static int read_heartbeat(struct conf_reader *reader, const struct conf_node *no
     uint64_t *timeout_ms = out;
     int error;
 
-    if (node->kind == CONF_SCALAR && (str_equal(node->text, STR("off")) || str_equal(node->text, STR("false")) ||
-                                      str_equal(node->text, STR("no")))) {
+    if (node->kind == CONF_SCALAR && core_is_off(node->text)) {
         *timeout_ms = 0;
         return 0;
     }
@@ -219,7 +218,7 @@ static const struct directive directives[] = {
      .type = DIRECTIVE_CUSTOM,
      .offset = AT(sandbox),
      .row_size = sizeof(unsigned),
-     .row = core_read_sandbox,
+     .row = core_sandbox_read,
      .default_value = "on",
      .syntax = "on | off | [capabilities | no_dump | landlock | seccomp, ...]",
      .example = "sandbox: [capabilities, no_dump]",

@@ -26,7 +26,7 @@ static int reject_combination(struct conf_reader *reader, const struct conf_node
     return -EINVAL;
 }
 
-int core_read_sandbox(struct conf_reader *reader, const struct conf_node *node, void *out)
+int core_sandbox_read(struct conf_reader *reader, const struct conf_node *node, void *out)
 {
     struct conf_words words;
     unsigned parts = 0;
