@@ -88,7 +88,7 @@ static bool is_challenge(const struct exchange *x, struct str *out_token)
 {
     static const struct str prefix = {ACME_CHALLENGE_URI, sizeof(ACME_CHALLENGE_URI) - 1};
 
-    if (!exchange_in_server(x) || !str_starts(x->request.path, prefix) ||
+    if (!exchange_in_server_rules(x) || !str_starts(x->request.path, prefix) ||
         (x->request.method != METHOD_GET && x->request.method != METHOD_HEAD))
         return false;
     *out_token = str_skip(x->request.path, prefix.length);

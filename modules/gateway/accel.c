@@ -75,7 +75,7 @@ static int set_accel_headers(struct gateway_request *p)
     type = headers_find(&fields, STR("Content-Type"));
     if (type && add_accel_charset(p, &p->reply.headers, &type->value) < 0)
         return -ENOMEM;
-    return exchange_set_headers_always(p->x, &fields);
+    return exchange_override_headers(p->x, &fields);
 }
 
 enum outcome gateway_accel_follow(struct gateway_request *p)

@@ -104,7 +104,7 @@ static bool return_will_respond(const struct exchange *x, const void *conf)
 {
     const struct return_value *value = &((const struct return_conf *)conf)->value;
 
-    return value->status && (value->set_in_location || exchange_in_server(x)) && !exchange_return_skipped(x);
+    return value->status && (value->set_in_location || exchange_in_server_rules(x)) && !exchange_return_skipped(x);
 }
 
 static enum outcome return_handler(struct exchange *x, const void *conf, void *state)

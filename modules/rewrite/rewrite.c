@@ -288,7 +288,7 @@ static enum outcome run_location(struct exchange *x, const struct rewrite_conf *
 
 static enum outcome rewrite_handler(struct exchange *x, const void *conf, void *state)
 {
-    return exchange_in_server(x) ? run_server(x, conf) : run_location(x, conf);
+    return exchange_in_server_rules(x) ? run_server(x, conf) : run_location(x, conf);
 }
 
 static bool rewrite_idle(const void *conf)

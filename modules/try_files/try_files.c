@@ -128,7 +128,7 @@ static enum outcome check_entry(struct file_attempt *file_attempt, struct file_e
                            STR_ARG(file_attempt->uri), -entry->error, strerror(-entry->error));
     file_entry_unref(entry);
     if (there)
-        return exchange_use_file(x, file_attempt->uri, is_directory) < 0 ? exchange_error_response(x, 500)
+        return exchange_rewrite_to_file(x, file_attempt->uri, is_directory) < 0 ? exchange_error_response(x, 500)
                                                                          : OUTCOME_DECLINED;
     file_attempt->index++;
     return try_next_file(file_attempt);

@@ -67,7 +67,7 @@ static enum outcome apply_when(struct evaluation *evaluation, const struct when_
 {
     enum outcome outcome;
 
-    if (exchange_in_server(evaluation->x)) {
+    if (exchange_in_server_rules(evaluation->x)) {
         evaluation->matched = when->pair;
         if (!when->rules) /* applied in the location */
             return OUTCOME_DECLINED;
@@ -198,7 +198,7 @@ static enum outcome evaluate_conditions(struct evaluation *evaluation)
     while ((when = exchange_when_block(evaluation->x, evaluation->when))) {
         int result;
 
-        if (when->rules && !exchange_in_server(evaluation->x)) {
+        if (when->rules && !exchange_in_server_rules(evaluation->x)) {
             if (when->pair == evaluation->matched && !exchange_uri_changed(evaluation->x))
                 return exchange_apply_when_block(evaluation->x, when->only_rules ? NULL : when);
             evaluation->when++;
@@ -231,8 +231,8 @@ static enum outcome when_handler(struct exchange *x, const void *conf, void *sta
         return exchange_error_response(x, 500);
     *evaluation = (struct evaluation){.x = x,
                                       .lookup = {.found = when_lookup_done},
-                                      .sets = exchange_in_server(x) ? 0 : own->outer_sets,
-                                      .matched = exchange_in_server(x) ? NULL : evaluation->matched};
+                                      .sets = exchange_in_server_rules(x) ? 0 : own->outer_sets,
+                                      .matched = exchange_in_server_rules(x) ? NULL : evaluation->matched};
     return set_all(evaluation) < 0 ? exchange_error_response(x, 500) : evaluate_conditions(evaluation);
 }
 

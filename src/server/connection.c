@@ -83,7 +83,7 @@ static const struct protocol *protocol_by_name(struct str alpn)
     return protocols[0];
 }
 
-/* Opens the session of the connection; if the allocation fails, the connection is closed. */
+/* Opens the session of the connection. Returns false when out of memory: the connection is closed. */
 static bool open_session(struct connection *connection, const struct protocol *protocol)
 {
     const struct exchange_events *events = connection->debug ? &traced_exchange_events : &exchange_events;
@@ -147,22 +147,22 @@ static size_t switch_to_http2(struct connection *connection, struct str rest)
 static size_t connection_receive(struct wire *wire, struct str bytes)
 {
     struct connection *connection = connection_of(wire);
-    size_t taken = 0;
+    size_t consumed = 0;
 
     if (str_empty(bytes))
         connection->session->protocol->signal(connection->session, SESSION_PEER_CLOSED);
     else
-        taken = connection->session->protocol->consume(connection->session, bytes);
+        consumed = connection->session->protocol->consume(connection->session, bytes);
     if (connection->http2_preface)
-        taken += switch_to_http2(connection, str_skip(bytes, taken));
-    if (taken < bytes.length || str_empty(bytes))
+        consumed += switch_to_http2(connection, str_skip(bytes, consumed));
+    if (consumed < bytes.length || str_empty(bytes))
         wire_watch(wire); /* the session accepts no more for now: connection_wake resumes reading */
     else
         wire_receive(wire);
-    if (taken == bytes.length)
+    if (consumed == bytes.length)
         list_remove(&connection->woken); /* connection_pump below replaces a wake queued meanwhile */
     connection_pump(connection);
-    return taken;
+    return consumed;
 }
 
 static void request_locate(struct request_state *request);
@@ -207,17 +207,17 @@ static void request_filter(struct request_state *request);
 
 /*
  * Enters the server-level rules, if any, then finds the location by path; also after an internal redirect.
- * Next: request_serve, or request_filter if route_guard responds.
+ * Next: request_serve, or request_filter if route_check_location responds.
  */
 static void request_locate(struct request_state *request)
 {
     route_next(request);
     request_apply_settings(request);
-    request_debug(request, "%s \"" STR_FMT "\"", request->in_server ? "rules of the server" : "location",
+    request_debug(request, "%s \"" STR_FMT "\"", request->in_server_rules ? "rules of the server" : "location",
                   STR_ARG(request->location->pattern));
     satisfy_reset(request);
     request->next_module = 0;
-    request_continue(request, route_guard(request));
+    request_continue(request, route_check_location(request));
 }
 
 /*
@@ -282,12 +282,12 @@ static void request_serve(struct request_state *request)
         request_debug(request, "module %s: %s", module_table[index]->name, connection_debug_outcome(outcome));
     }
     if (outcome == OUTCOME_DECLINED || outcome == OUTCOME_ALLOWED)
-        outcome = request->in_server ? OUTCOME_INTERNAL_REDIRECT : satisfy_result(request);
+        outcome = request->in_server_rules ? OUTCOME_INTERNAL_REDIRECT : satisfy_result(request);
     request_continue(request, outcome);
 }
 
 /* Calls the filters from the last module to the first; each may change the head and wrap the body. */
-static int filter_all(struct request_state *request)
+static int call_filters(struct request_state *request)
 {
     uint64_t left = request->location->filtering | request->filtering;
     int rc = 0;
@@ -318,7 +318,8 @@ static void request_filter(struct request_state *request)
         request_locate(request);
         return;
     }
-    if (error_response_finish(request) < 0 || internal_redirect_set_headers(request) < 0 || filter_all(request) < 0)
+    if (error_response_finish(request) < 0 || internal_redirect_override_headers(request) < 0 ||
+        call_filters(request) < 0)
         (void)exchange_error_response(x, 500);
     exchange_respond(x);
 }

@@ -16,7 +16,7 @@ struct address {
 };
 
 /* Returns an empty key for a peer without an IP address. */
-static struct str key_of(const union proxy_address *peer)
+static struct str address_key(const union proxy_address *peer)
 {
     if (peer->any.sa_family == AF_INET)
         return str_of((const char *)&peer->ip4.sin_addr, sizeof(peer->ip4.sin_addr));
@@ -25,7 +25,7 @@ static struct str key_of(const union proxy_address *peer)
     return STR("");
 }
 
-static struct address *address_of(struct worker *worker, struct str key)
+static struct address *address_find_or_add(struct worker *worker, struct str key)
 {
     struct address *address = table_get(&worker->addresses, key);
 
@@ -63,12 +63,12 @@ static void log_rejected_address(struct worker *worker, struct address *address,
 int connection_address_reserve(struct worker *worker, const union proxy_address *peer)
 {
     uint64_t max = worker->configuration->main->connections_per_address;
-    struct str key = key_of(peer);
+    struct str key = address_key(peer);
     struct address *address;
 
     if (max == 0 || str_empty(key))
         return 0;
-    address = address_of(worker, key);
+    address = address_find_or_add(worker, key);
     if (!address)
         return -ENOMEM;
     if (address->connections >= max) {
@@ -81,7 +81,7 @@ int connection_address_reserve(struct worker *worker, const union proxy_address 
 
 void connection_address_unreserve(struct worker *worker, const union proxy_address *peer)
 {
-    struct str key = key_of(peer);
+    struct str key = address_key(peer);
     struct address *address;
 
     if (worker->configuration->main->connections_per_address == 0 || str_empty(key))

@@ -86,7 +86,7 @@ static enum outcome redirect_to_error_page(struct request_state *request, const 
         outcome = redirect_to_named_location(request, target);
     } else {
         exchange_change_to_get(x);
-        request->rules_ended |= request->in_server;
+        request->rules_ended |= request->in_server_rules;
         outcome = exchange_internal_redirect(x, path, query.data ? query : STR(""));
     }
     if (outcome == OUTCOME_INTERNAL_REDIRECT) {

@@ -58,14 +58,14 @@ enum outcome exchange_relocate(struct exchange *x)
     return outcome;
 }
 
-int exchange_set_headers_always(struct exchange *x, const struct headers *fields)
+int exchange_override_headers(struct exchange *x, const struct headers *fields)
 {
     struct request_state *request = request_state_of(x);
     int error = 0;
 
-    request->headers_always.count = 0;
+    request->override_headers.count = 0;
     for (unsigned i = 0; i < fields->count && error == 0; i++)
-        error = headers_add(&request->headers_always, &x->arena, fields->items[i].name, fields->items[i].value);
+        error = headers_add(&request->override_headers, &x->arena, fields->items[i].name, fields->items[i].value);
     return error;
 }
 
@@ -77,10 +77,10 @@ static bool has_own_type(const struct response *response)
     return response->status == 304 || str_starts(type, STR("multipart/byteranges"));
 }
 
-int internal_redirect_set_headers(struct request_state *request)
+int internal_redirect_override_headers(struct request_state *request)
 {
     struct response *response = &request->x->response;
-    struct headers *fields = &request->headers_always;
+    struct headers *fields = &request->override_headers;
     struct header *type;
     int error = 0;
 

@@ -112,9 +112,9 @@ enum outcome exchange_apply_when_block(struct exchange *x, const struct when_blo
     if (when) {
         request->location = when->location;
         request_apply_settings(request);
-        outcome = route_guard(request);
+        outcome = route_check_location(request);
     }
-    return outcome == OUTCOME_DECLINED && !request->in_server ? route_limit_body(request) : outcome;
+    return outcome == OUTCOME_DECLINED && !request->in_server_rules ? route_limit_body(request) : outcome;
 }
 
 const void *exchange_conf(const struct exchange *x, const struct module *module)

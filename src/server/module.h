@@ -83,7 +83,7 @@ enum outcome exchange_relocate(struct exchange *x);
 /* Allows `internal` locations from now on. */
 void exchange_enter_internal(struct exchange *x);
 /* Returns true while the server-level rules run, before a location is found (enum server_rule). */
-bool exchange_in_server(const struct exchange *x);
+bool exchange_in_server_rules(const struct exchange *x);
 /* Disables the `return` of this scope until another scope is entered: `rewrite` ended before it. */
 void exchange_skip_return(struct exchange *x);
 /* Returns true if `return` is disabled. */
@@ -131,10 +131,10 @@ typedef void exchange_subrequest_responded(struct exchange *child, void *owner);
 MUST_CHECK int exchange_subrequest(struct exchange *x, struct str uri, exchange_subrequest_responded *responded,
                                    void *owner, struct exchange **out_child);
 /*
- * Sets fields of x's final response, also after an internal redirect, replacing that response's own; not copied. Not
- * added to errors. Returns 0 or -ENOMEM.
+ * Sets fields of x's final response, also after an internal redirect, replacing that response's own. The texts are not
+ * copied. Errors and redirects of the client do not get them. Returns 0 or -ENOMEM.
  */
-MUST_CHECK int exchange_set_headers_always(struct exchange *x, const struct headers *fields);
+MUST_CHECK int exchange_override_headers(struct exchange *x, const struct headers *fields);
 /*
  * Sets the rate of x's response body in bytes per second (0: unlimited) in place of limit_rate, also after an
  * internal redirect.
@@ -142,7 +142,7 @@ MUST_CHECK int exchange_set_headers_always(struct exchange *x, const struct head
 void exchange_set_rate(struct exchange *x, uint64_t rate);
 /* Returns true if exchange_set_rate was called, with its rate in *out_rate. */
 bool exchange_rate(const struct exchange *x, uint64_t *out_rate);
-/* Makes the internally redirected request a GET (HEAD stays) without a body. */
+/* Makes a request a GET without a body; a GET or HEAD request remains unchanged. */
 void exchange_change_to_get(struct exchange *x);
 /* Removes a request body that was rejected or is incomplete. The session discards further bytes of it. */
 void exchange_drop_body(struct exchange *x);
@@ -202,11 +202,10 @@ struct str exchange_root(struct exchange *x);
  */
 MUST_CHECK int exchange_file(struct exchange *x, struct str uri, struct str *out_root, struct str *out_path);
 /*
- * Continues in this location with the URI of a file or directory found by exchange_file, which then maps to the same
- * file. As in nginx the path does not change for a directory in the alias of a regular expression. Errors as of
- * exchange_rewrite.
+ * As exchange_rewrite, with the URI of a file or directory found by exchange_file, which then maps to the same file. As
+ * in nginx the path does not change for a directory in the alias of a regular expression.
  */
-MUST_CHECK int exchange_use_file(struct exchange *x, struct str uri, bool directory);
+MUST_CHECK int exchange_rewrite_to_file(struct exchange *x, struct str uri, bool directory);
 /*
  * Marks a Content-Type as made by this server rather than by an upstream server, and returns it: until the head is
  * written $sent_http_content_type has no "; charset=...", because nginx adds the charset when it writes the head. The

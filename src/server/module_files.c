@@ -99,7 +99,7 @@ int exchange_file(struct exchange *x, struct str uri, struct str *out_root, stru
     return site->alias.path && url_path_traverses(*out_path) ? -ENOENT : 0;
 }
 
-int exchange_use_file(struct exchange *x, struct str uri, bool directory)
+int exchange_rewrite_to_file(struct exchange *x, struct str uri, bool directory)
 {
     bool whole = request_state_of(x)->location->site->alias.whole;
 

@@ -39,9 +39,9 @@ void exchange_enter_internal(struct exchange *x)
     request_state_of(x)->internal = true;
 }
 
-bool exchange_in_server(const struct exchange *x)
+bool exchange_in_server_rules(const struct exchange *x)
 {
-    return request_state_of(x)->in_server;
+    return request_state_of(x)->in_server_rules;
 }
 
 void exchange_skip_return(struct exchange *x)

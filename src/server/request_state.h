@@ -20,10 +20,10 @@ struct request_state {
     unsigned internal_redirects;
     const struct location *named;   /* next target of route_location (error_page 404 = @name); else NULL */
     bool rewritten;                 /* the path differs from the client's */
-    struct str alias_rest;          /* appended to a whole alias to map the current path (exchange_use_file) */
+    struct str alias_rest;          /* appended to a whole alias to map the current path (exchange_rewrite_to_file) */
     bool has_security_policy;       /* exchange_set_security_policy */
     struct str response_type;       /* exchange_set_response_type */
-    bool in_server;                 /* the server-level rules run: `location` is the server's scope */
+    bool in_server_rules;           /* the server-level rules run: `location` is the server's scope */
     bool rules_checked;             /* they ran for this URI: route_next finds a location */
     bool rules_ended;               /* they responded with an error: they do not run for its page */
     /* Scope whose `return` is disabled (exchange_skip_return); NULL: none. */
@@ -34,7 +34,7 @@ struct request_state {
     bool access_allowed;            /* satisfy: any, and an access module allowed the request */
     int access_denied_status;       /* status of a denial, kept until all access modules have run; 0: none */
     struct headers denied_headers;  /* and its fields */
-    struct headers headers_always;  /* exchange_set_headers_always */
+    struct headers override_headers;  /* exchange_override_headers */
     bool error_page;                /* an error page is in progress */
     bool error_page_final;          /* no second one follows: recursive_error_pages was off where the first one began */
     struct headers error_headers;   /* the error's fields, for its page */

@@ -163,10 +163,10 @@ void route_next(struct request_state *request)
 {
     const struct location *root = request->server->root;
 
-    request->in_server = root->rules != 0 && !request->named && !request->rules_checked && !request->rules_ended;
-    request->rules_checked = request->in_server;
+    request->in_server_rules = root->rules != 0 && !request->named && !request->rules_checked && !request->rules_ended;
+    request->rules_checked = request->in_server_rules;
     request->return_skipped = NULL;
-    if (request->in_server)
+    if (request->in_server_rules)
         request->location = root;
     else
         route_location(request);
@@ -191,7 +191,7 @@ uint64_t route_modules(const struct request_state *request)
 {
     const struct location *location = request->location;
 
-    return request->in_server && !rules_decide(request) ? location->rules : location->handlers;
+    return request->in_server_rules && !rules_decide(request) ? location->rules : location->handlers;
 }
 
 void route_location(struct request_state *request)
@@ -248,7 +248,7 @@ enum outcome route_limit_body(struct request_state *request)
         (unsigned long long)length, (unsigned long long)max);
 }
 
-enum outcome route_guard(struct request_state *request)
+enum outcome route_check_location(struct request_state *request)
 {
     struct exchange *x = request->x;
     const struct core_site *site = request->location->site;
@@ -257,10 +257,11 @@ enum outcome route_guard(struct request_state *request)
         request->regex_failed = false; /* the location of the error page is searched again */
         return exchange_error_response(x, 500);
     }
-    if (site->internal && !request->internal && !request->in_server)
+    if (site->internal && !request->internal && !request->in_server_rules)
         return exchange_error_response(x, 404);
     end_if_old(request);
     if (x->request.method == METHOD_OPTIONS && str_equal(x->request.path, STR("*")))
         return respond_asterisk(x);
-    return request->in_server || request->location->when_block_count > 0 ? OUTCOME_DECLINED : route_limit_body(request);
+    return request->in_server_rules || request->location->when_block_count > 0 ? OUTCOME_DECLINED
+                                                                               : route_limit_body(request);
 }

@@ -13,7 +13,7 @@ void route_server(struct request_state *request, const struct endpoint *endpoint
 /* Returns the server of that name (lower case, or empty), else the default one; regular expressions are not tried. */
 const struct virtual_server *route_by_name(const struct endpoint *endpoint, struct str name);
 /*
- * Enters the server's own scope if it has rules that did not run for this URI (request->in_server), else the
+ * Enters the server's own scope if it has rules that did not run for this URI (request->in_server_rules), else the
  * location by route_location.
  */
 void route_next(struct request_state *request);
@@ -21,18 +21,18 @@ void route_next(struct request_state *request);
 uint64_t route_modules(const struct request_state *request);
 /*
  * Sets request->location by x->request.path, or by request->named (then cleared). Never fails: the server's own
- * scope is a location. A regular expression that fails causes 500 in route_guard.
+ * scope is a location. A regular expression that fails causes 500 in route_check_location.
  */
 void route_location(struct request_state *request);
 /*
- * Applies a location's checks that precede its modules: `internal` (404), OPTIONS *, which the server handles
- * itself, and route_limit_body, unless the location has a `when`. OUTCOME_DECLINED: continue with the modules;
- * OUTCOME_RESPONDED: x->response is set.
+ * Applies a location's checks that precede its modules: a failed regular expression (500), `internal` (404),
+ * keepalive_time, OPTIONS *, which the server handles itself, and route_limit_body, unless the location has a `when`.
+ * OUTCOME_DECLINED: continue with the modules; OUTCOME_RESPONDED: x->response is set.
  */
-enum outcome route_guard(struct request_state *request);
+enum outcome route_check_location(struct request_state *request);
 /*
- * Applies client_max_body_size: outcomes as of route_guard; with 413 the request's body is removed. Called once the
- * `when` that holds is known. An error page keeps the body accepted before it.
+ * Applies client_max_body_size: outcomes as of route_check_location; with 413 the request's body is removed. Called
+ * when the `when` that holds is known. An error page keeps the body accepted before it.
  */
 enum outcome route_limit_body(struct request_state *request);
 /* Returns the named location (@name), or NULL. */

@@ -122,7 +122,7 @@ void exchange_subrequest_detach(struct exchange *child)
 }
 
 /* Fields that frame a body or switch the protocol are not copied. */
-static bool is_left_out(struct str name)
+static bool is_omitted_field(struct str name)
 {
     static const char *const names[] = {"Content-Length", "Transfer-Encoding", "Trailer", "Expect",
                                         "Upgrade"};
@@ -139,7 +139,7 @@ static int copy_fields(const struct headers *from, struct exchange *x)
     int error = 0;
 
     for (unsigned i = 0; i < from->count && error == 0; i++) {
-        if (!is_left_out(from->items[i].name))
+        if (!is_omitted_field(from->items[i].name))
             error = headers_add(&x->request.headers, &x->arena, from->items[i].name, from->items[i].value);
     }
     return error;

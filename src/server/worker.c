@@ -108,10 +108,10 @@ static int open_caches(struct worker *worker, unsigned slot)
     return 0;
 }
 
-static void each_cache(struct worker *worker, void (*what)(struct cache_store *store))
+static void for_all_caches(struct worker *worker, void (*operation)(struct cache_store *store))
 {
     for (size_t i = 0; worker->caches && i < worker->configuration->caches.count; i++)
-        what(worker->caches[i]);
+        operation(worker->caches[i]);
 }
 
 static int open_wires(struct worker *worker)
@@ -238,14 +238,14 @@ static void worker_finish(struct worker *worker)
     stop_modules(worker);
     if (worker->upstreams)
         upstream_pool_stop(worker->upstreams);
-    each_cache(worker, cache_store_stop);
+    for_all_caches(worker, cache_store_stop);
     if (!cancel_and_wait(worker)) {
         log_write(worker->log, LOG_ALERT, "%u operations did not end", worker->loop.in_flight);
         return;
     }
     connection_free_all(worker);
     upstream_pool_destroy(worker->upstreams);
-    each_cache(worker, cache_store_destroy);
+    for_all_caches(worker, cache_store_destroy);
     free(worker->caches);
     file_cache_destroy(worker->files);
     wire_shared_finish(&worker->wires);

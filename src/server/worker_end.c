@@ -13,7 +13,7 @@ void worker_stop(struct worker *worker)
     if (worker->stopping)
         return;
     worker->stopping = true;
-    worker_listen_end(worker, listener_stop);
+    worker_for_all_listeners(worker, listener_stop);
     connection_abort_all(worker);
     if (worker->stream)
         worker->stream->abort_all(worker);
@@ -43,7 +43,7 @@ void worker_drain(struct worker *worker, bool retiring)
     connection_drain_all(worker);
     if (begun)
         return;
-    worker_listen_end(worker, listener_drain);
+    worker_for_all_listeners(worker, listener_drain);
     upstream_pool_retire(worker->upstreams);
     worker->drain_deadline.done = drain_deadline_passed;
     if (timeout_ms > 0)

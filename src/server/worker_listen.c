@@ -121,22 +121,17 @@ void worker_unlisten_for(struct worker *worker, uint32_t number)
     }
 }
 
-static void for_all(struct worker *worker, void (*what)(struct listener *listener))
+void worker_for_all_listeners(struct worker *worker, void (*operation)(struct listener *listener))
 {
     for (size_t i = 0; i < worker->listener_count; i++) {
         if (worker->listeners[i].listener.fd >= 0)
-            what(&worker->listeners[i].listener);
+            operation(&worker->listeners[i].listener);
     }
     for (struct list *link = worker->borrowed.next; link != &worker->borrowed; link = link->next)
-        what(&container_of(link, struct worker_listener, link)->listener);
-}
-
-void worker_listen_end(struct worker *worker, void (*how)(struct listener *listener))
-{
-    for_all(worker, how);
+        operation(&container_of(link, struct worker_listener, link)->listener);
 }
 
 void worker_listen_pause(struct worker *worker)
 {
-    for_all(worker, worker->paused ? listener_pause : listener_resume);
+    worker_for_all_listeners(worker, worker->paused ? listener_pause : listener_resume);
 }

@@ -13,8 +13,8 @@ void worker_listen_for(struct worker *worker, uint32_t socket_index, int fd);
 /* Stops accepting from the sockets of worker `number`, which was replaced. */
 void worker_unlisten_for(struct worker *worker, uint32_t number);
 
-/* Calls listener_stop or listener_drain for all; worker->listeners_open counts down as they end. */
-void worker_listen_end(struct worker *worker, void (*how)(struct listener *listener));
+/* Calls listener_stop or another function of io/listener.h for all; worker->listeners_open counts down as they stop. */
+void worker_for_all_listeners(struct worker *worker, void (*operation)(struct listener *listener));
 /* Calls listener_pause or listener_resume for all, according to worker->paused. */
 void worker_listen_pause(struct worker *worker);
 
