@@ -66,7 +66,7 @@ static void report_lost_lines(struct error_log *error_log, const struct clock *c
     struct log_record record = {.level = LOG_ERROR, .clock = clock};
     char text[128];
     int length =
-        snprintf(text, sizeof(text), "error log: %" PRIu64 " lines were lost, because the log was not read in time",
+        snprintf(text, sizeof(text), "error log: %" PRIu64 " lines were lost, because the log could not be written",
                  u64_sub_sat(error_log->log.lost, error_log->lost_reported));
 
     record.message = str_of(text, (size_t)length);
