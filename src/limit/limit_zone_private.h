@@ -26,7 +26,7 @@ struct limit_zone {
     volatile uint32_t unused;       /* the free list */
     volatile uint32_t newest, oldest;
     struct limited_keys limited;
-    struct zone_entry entries[];    /* the first one stands in for numbers that no entry has; the chains follow */
+    struct zone_entry entries[];    /* entry 0 is used in place of one that does not exist; the chains follow */
 };
 
 /* The number of entries after the first one, and of chains. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The row of the key, or an empty one, or the one that was used first. */
+/* Returns the row of the key, or an empty one, or that of the least recently limited key. */
 static struct limited_key *select_row(struct limited_keys *keys, uint64_t hash)
 {
     struct limited_key *selected = &keys->rows[0];

@@ -26,7 +26,7 @@ struct limited_keys {
     struct limited_key rows[LIMIT_LIMITED_KEYS];
 };
 
-/* Counts one request of the key. If the table is full, the key that was limited first of them is removed. */
+/* Counts one request of the key. If the table is full, the least recently limited key is removed. */
 void limited_keys_add(struct limited_keys *keys, struct str key, uint64_t hash, enum limit_action action,
                       int64_t now_s);
 /*

@@ -182,7 +182,7 @@ struct access_log_pending {
     } lines[];
 };
 
-static bool pending_add(struct access_log_pending *rest, const struct access_log_row *row, const void *subject,
+static bool pending_add(struct access_log_pending *pending, const struct access_log_row *row, const void *subject,
                         struct arena *arena)
 {
     const struct log_format *format = row->format;
@@ -191,9 +191,9 @@ static bool pending_add(struct access_log_pending *rest, const struct access_log
                                                  absent_value(format->escape));
     struct template *finished = condition ? template_finish(condition, subject, arena, NULL, STR("")) : NULL;
 
-    rest->lines[rest->count].row = row;
-    rest->lines[rest->count].template = evaluated;
-    rest->lines[rest->count++].condition = finished;
+    pending->lines[pending->count].row = row;
+    pending->lines[pending->count].template = evaluated;
+    pending->lines[pending->count++].condition = finished;
     return evaluated && (finished || !condition);
 }
 
@@ -201,41 +201,41 @@ int access_log_evaluate(const struct conf_rows *logs, const void *subject, struc
                         struct access_log_pending **out_pending)
 {
     const struct access_log_row *rows = logs->items;
-    struct access_log_pending *rest = calloc(1, sizeof(*rest) + logs->count * sizeof(rest->lines[0]));
+    struct access_log_pending *pending = calloc(1, sizeof(*pending) + logs->count * sizeof(pending->lines[0]));
 
-    if (!rest)
+    if (!pending)
         return -ENOMEM;
     for (size_t i = 0; i < logs->count; i++) {
         if (!rows[i].target)
             continue;
-        if (!pending_add(rest, &rows[i], subject, arena)) {
-            access_log_pending_free(rest);
+        if (!pending_add(pending, &rows[i], subject, arena)) {
+            access_log_pending_free(pending);
             return -ENOMEM;
         }
     }
-    *out_pending = rest;
+    *out_pending = pending;
     return 0;
 }
 
-void access_log_write_pending(struct access_log *log, const struct access_log_pending *rest, const void *subject,
+void access_log_write_pending(struct access_log *log, const struct access_log_pending *pending, const void *subject,
                               struct arena *arena)
 {
-    for (size_t i = 0; log && i < rest->count; i++) {
-        const struct access_log_row *row = rest->lines[i].row;
+    for (size_t i = 0; log && i < pending->count; i++) {
+        const struct access_log_row *row = pending->lines[i].row;
 
-        if (row->selection && !is_selected(log, row->selection, rest->lines[i].condition, subject, arena))
+        if (row->selection && !is_selected(log, row->selection, pending->lines[i].condition, subject, arena))
             continue;
-        add_line(log, row, rest->lines[i].template, subject, arena);
+        add_line(log, row, pending->lines[i].template, subject, arena);
     }
 }
 
-void access_log_pending_free(struct access_log_pending *rest)
+void access_log_pending_free(struct access_log_pending *pending)
 {
-    for (size_t i = 0; rest && i < rest->count; i++) {
-        free(rest->lines[i].template);
-        free(rest->lines[i].condition);
+    for (size_t i = 0; pending && i < pending->count; i++) {
+        free(pending->lines[i].template);
+        free(pending->lines[i].condition);
     }
-    free(rest);
+    free(pending);
 }
 
 void access_log_replace(struct access_log *log, unsigned index, int fd)

@@ -59,10 +59,10 @@ struct access_log_pending;
 MUST_CHECK int access_log_evaluate(const struct conf_rows *rows, const void *subject, struct arena *arena,
                                    struct access_log_pending **out_pending);
 /* Completes and writes the lines; `subject` has the values of the other variables. `log` NULL: does nothing. */
-void access_log_write_pending(struct access_log *log, const struct access_log_pending *rest, const void *subject,
+void access_log_write_pending(struct access_log *log, const struct access_log_pending *pending, const void *subject,
                               struct arena *arena);
 /* Accepts NULL. */
-void access_log_pending_free(struct access_log_pending *rest);
+void access_log_pending_free(struct access_log_pending *pending);
 /* Writes the batches that are due, without blocking; called at the end of each loop iteration. */
 void access_log_flush(struct access_log *log);
 /*

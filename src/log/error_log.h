@@ -21,7 +21,7 @@ struct error_log {
     struct log log;                 /* its `owner` is this struct, which must not be moved */
     int fd;                         /* owned; -1: none */
     bool echo;                      /* startup: lines of level emerg go to stderr as well */
-    bool is_stderr;
+    bool is_stderr;                 /* the log itself goes to stderr: no echo */
     bool is_syslog;
     bool is_json;
     bool unreachable;               /* the master logged that it cannot connect to the receiver */
@@ -30,7 +30,7 @@ struct error_log {
     struct log_limit report_limit;
 };
 
-/* Opens `path` (a file or "stderr"). Returns 0 or -errno; on failure the log writes to stderr. */
+/* Opens `path` as log_file_open. Returns 0 or -errno; on failure the log writes to stderr. */
 MUST_CHECK int error_log_open(struct error_log *error_log, struct str path, enum log_level level);
 /* Switches to another descriptor (USR1), which becomes owned; the old one is closed. */
 void error_log_replace(struct error_log *error_log, int fd);

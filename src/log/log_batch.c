@@ -187,7 +187,7 @@ void log_batch_init(struct log_batch *batch, struct loop *loop, uint64_t *all_dr
 void log_batch_replace(struct log_batch *batch, int fd)
 {
     if (batch->regular && batch->lines.length)
-        batch_submit(batch); /* earlier lines belong to the old file */
+        batch_submit(batch); /* unless a write is in flight, these lines go to the old file */
     if (!op_idle(&batch->op)) {
         if (batch->replaced_fd >= 0)
             close(batch->replaced_fd);

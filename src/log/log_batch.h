@@ -38,7 +38,10 @@ bool log_batch_report_dropped(struct log_batch *batch, struct log *error_log);
  * waiting.
  */
 void log_batch_flush(struct log_batch *batch);
-/* Writes to `fd` (owned) from now on; lines for a regular file that were added before are written to the old one. */
+/*
+ * Writes to `fd` (owned) from now on. Lines for a regular file that were added before are written to the old one; if a
+ * write is in flight, only its lines.
+ */
 void log_batch_replace(struct log_batch *batch, int fd);
 /*
  * Writes the rest without waiting, counts as dropped what remains, and frees. batch->op is idle; the descriptors stay

@@ -9,7 +9,8 @@
 
 /*
  * Opens a log for appending: a path, "stdout" or "stderr". Creates absent files with mode 0644. Pipes, FIFOs and
- * terminals get a description of their own with O_NONBLOCK (on the inherited one it would affect other processes).
+ * terminals get a description of their own with O_NONBLOCK if possible (on the inherited one it would affect other
+ * processes).
  * Returns a close-on-exec descriptor that the caller owns, or -errno.
  */
 MUST_CHECK int log_file_open(struct str path);

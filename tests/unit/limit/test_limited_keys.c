@@ -36,7 +36,7 @@ START_TEST(last_limited_key_is_first)
 }
 END_TEST
 
-START_TEST(full_table_removes_the_key_limited_first)
+START_TEST(full_table_removes_the_least_recent_key)
 {
     for (uint64_t hash = 1; hash <= LIMIT_LIMITED_KEYS; hash++)
         limited_keys_add(&keys, STR("old"), hash, LIMIT_REJECTED, (int64_t)hash);
@@ -76,7 +76,7 @@ END_TEST
 int main(void)
 {
     return run_tests("limited_keys", (const TTest *const[]){last_limited_key_is_first,
-                                                            full_table_removes_the_key_limited_first,
+                                                            full_table_removes_the_least_recent_key,
                                                             long_key_is_truncated, overwritten_table_is_copied_safely,
                                                             NULL});
 }

@@ -117,7 +117,7 @@ START_TEST(full_blocking_descriptors_are_skipped)
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     ck_assert_uint_lt(write_until_full(pair[1]), 10 * 1000 * 1000);
     close(pair[0]);
-    ck_assert(!log_file_write(pair[1], STR("nobody there\n")));
+    ck_assert(!log_file_write(pair[1], STR("no reader\n")));
 }
 END_TEST
 
