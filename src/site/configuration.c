@@ -139,7 +139,7 @@ static int read_http(struct load *load, const struct conf_scope_values *values)
     set_file_cache(load);
     error = load_upstreams(load, node, values);
     if (error == 0)
-        error = load_servers(load, node, values, load_count(stream));
+        error = load_servers(load, node, values, load_count_servers(stream));
     if (error == 0 && stream)
         error = load_stream(load, stream, main);
     if (error == 0 && load->servers)

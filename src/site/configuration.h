@@ -144,7 +144,7 @@ struct location {
 struct stream_server;               /* site/core_stream.h */
 
 struct virtual_server {
-    struct conf_words names;            /* as written, lower case */
+    struct conf_words names;            /* in lower case, except regular expressions */
     struct str name;                    /* the first one, for $server_name; may be empty */
     const struct capture **patterns;    /* names that are regular expressions */
     size_t pattern_count;
@@ -170,7 +170,7 @@ struct endpoint {
     uint64_t backlog;
     struct virtual_server **servers;    /* the default server (marked default_server, else the first) is servers[0] */
     size_t server_count;
-    struct table exact;                 /* names -> struct virtual_server; empty if there is only one server */
+    struct table exact;                 /* names -> struct virtual_server */
     struct table leading;               /* ".example.com" of "*.example.com" and ".example.com" */
     struct table trailing;              /* "www.example." of "www.example.*" */
     struct virtual_server **patterns;   /* those with regular expressions among their names, in the order of the file */

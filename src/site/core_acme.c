@@ -190,7 +190,8 @@ static void check_dns(const struct acme_settings *acme, struct conf_reader *read
         if (i >= LIMIT_ACME_RESOLVERS || str_empty(resolver) || str_find(resolver, ',') >= 0 ||
             !is_argument(resolver, LIMIT_ACME_RESOLVER))
             conf_error(reader->errors, at->mark, STR("write: dns_resolvers: [192.0.2.53, '[2001:db8::53]:53']"),
-                       "acme.dns_resolvers: \"" STR_FMT "\" is not one of at most 8 name servers", STR_ARG(resolver));
+                       "acme.dns_resolvers: \"" STR_FMT "\" is not one of at most %d name servers", STR_ARG(resolver),
+                       LIMIT_ACME_RESOLVERS);
     }
 }
 

@@ -219,8 +219,7 @@ static const struct directive directives[] = {
      .syntax = "[address:]port | unix:path [ssl] [proxy_protocol] [default_server] [backlog=number]",
      .example = "listen: [8443 ssl default_server, \"[::]:8443 ssl\"]",
      .help =
-         "An address, and optionally: ssl, proxy_protocol, default_server, backlog=N. reuseport is "
-                      "always on.",
+         "An address, and optionally: ssl, proxy_protocol, default_server, backlog=N. reuseport is always on.",
      .schema = "{\"oneOf\": [{\"type\": \"string\"}, {\"type\": \"integer\"}, {\"type\": \"object\"}]}"},
     {.name = "server_name",
      .scopes = SCOPE_SERVER | SCOPE_STREAM_SERVER,
@@ -229,8 +228,8 @@ static const struct directive directives[] = {
      .offset = AT(names),
      .example = "server_name: [example.com, '*.example.com', '~^(?<user>[a-z]+)\\.example\\.net$']",
      .help =
-         "Names of this server; a star stands for the first or the last labels, and a name that "
-                      "begins with ~ is a regular expression, tried after all other names in the order of the file."},
+         "Names of this server. A star at the beginning or end stands for one or more labels. A name that begins with "
+         "~ is a regular expression; these are tried after all other names, in the order of the file."},
     {0},
 };
 

@@ -267,7 +267,8 @@ static const struct directive directives[] = {
      .default_value = "1 64k",
      .syntax = "number size",
      .example = "output_buffers: 1 128k",
-     .help = "Number and size of the buffers for encrypted or copied output; only the size has an effect."},
+     .help = "Number and size of the buffers for encrypted or copied output: their product is the size of one block of "
+             "output, and a connection has at most two blocks."},
     {.name = "merge_slashes",
      .scopes = SCOPE_HTTP | SCOPE_SERVER,
      .type = DIRECTIVE_SWITCH,

@@ -179,7 +179,7 @@ static struct str complete_type(struct arena *arena, const struct core_site *sit
     return arena_join(arena, (const struct str[]){type, STR("; charset="), charset}, 3);
 }
 
-static const struct str *retained_type(struct arena *arena, const struct core_site *site, struct str type)
+static const struct str *make_content_type(struct arena *arena, const struct core_site *site, struct str type)
 {
     struct str *copy = arena_alloc(arena, sizeof(*copy));
 
@@ -193,7 +193,7 @@ static int add_built_in(struct arena *arena, struct core_site *site)
 {
     for (size_t i = 0; i < BUILT_IN; i++) {
         struct str rest = str_from(built_in[i].extensions);
-        const struct str *type = retained_type(arena, site, str_from(built_in[i].type));
+        const struct str *type = make_content_type(arena, site, str_from(built_in[i].type));
 
         while (type && rest.data) {
             int error = table_set(&site->mime.by_extension, str_cut(&rest, ' '), (void *)(uintptr_t)type);
@@ -234,7 +234,7 @@ int core_types_build(struct arena *arena, struct core_site *site)
     if (error == 0 && !is_emptied)
         error = add_built_in(arena, site);
     for (size_t i = 0; i < site->types.count && error == 0; i++) {
-        const struct str *type = retained_type(arena, site, rows[i].type);
+        const struct str *type = make_content_type(arena, site, rows[i].type);
 
         error =
             type ? table_set(&site->mime.by_extension, rows[i].extension, (void *)(uintptr_t)type) : -ENOMEM;

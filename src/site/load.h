@@ -55,9 +55,9 @@ struct conf_scope_values *load_scope(struct load *load, enum conf_scope scope, c
  */
 MUST_CHECK int load_access_logs(struct load *load, const struct conf_rows *logs, const struct conf_rows *formats);
 /* Returns the number of servers in the map at `node`, of `http` or `stream`; NULL: 0. */
-size_t load_count(const struct conf_node *node);
+size_t load_count_servers(const struct conf_node *node);
 /* Copies a server's names in lower case. Returns 0 or -ENOMEM. */
-MUST_CHECK int load_names(struct load *load, struct virtual_server *server, const struct conf_words *names);
+MUST_CHECK int load_server_names(struct load *load, struct virtual_server *server, const struct conf_words *names);
 /* Loads the servers of `stream` after those of http, into the room reserved by load_servers. Returns 0 or -ENOMEM. */
 MUST_CHECK int load_stream(struct load *load, const struct conf_node *stream, const struct conf_scope_values *main);
 /*

@@ -27,7 +27,7 @@ static bool same_settings(const struct acme_settings *one, const struct acme_set
 }
 
 static void report_name(struct load *load, const struct loaded_server *loaded, struct str hint, const char *text,
-                   struct str name)
+                        struct str name)
 {
     const struct core_file *files = loaded->ssl->certificates.items;
 
@@ -99,8 +99,8 @@ static bool has_name(const struct acme_certificate *certificate, struct str name
     return false;
 }
 
-/* Returns false, reported, if there are too many names. */
-static bool add_names(struct load *load, const struct loaded_server *loaded, struct acme_certificate *certificate)
+/* Adds the names of a server to the certificate; reports too many. */
+static void add_names(struct load *load, const struct loaded_server *loaded, struct acme_certificate *certificate)
 {
     const struct conf_words *names = &loaded->server->names;
 
@@ -110,11 +110,10 @@ static bool add_names(struct load *load, const struct loaded_server *loaded, str
         if (certificate->name_count == LIMIT_ACME_NAMES) {
             report_name(load, loaded, STR("distribute the names over several servers"),
                    "permits at most 100 names, the first one is", certificate->name);
-            return false;
+            return;
         }
         certificate->names[certificate->name_count++] = names->items[i];
     }
-    return true;
 }
 
 /* All certificates are in one folder, in which one user writes. */
@@ -173,7 +172,7 @@ static int load_certificate(struct load *load, const struct loaded_server *loade
             return -ENOMEM;
         acme->count++;
     }
-    (void)add_names(load, loaded, certificate);
+    add_names(load, loaded, certificate);
     return 0;
 }
 

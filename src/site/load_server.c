@@ -41,7 +41,7 @@ static struct str lower_copy(struct arena *arena, struct str name)
     return str_of(text, name.length);
 }
 
-int load_names(struct load *load, struct virtual_server *server, const struct conf_words *names)
+int load_server_names(struct load *load, struct virtual_server *server, const struct conf_words *names)
 {
     struct arena *arena = load->reader.arena;
 
@@ -95,13 +95,13 @@ int load_server(struct load *load, const struct conf_node *node, const struct co
     loaded = load_add_server(load, node, values, server);
     server->patterns = loaded->own->patterns;
     server->pattern_count = loaded->own->pattern_count;
-    if (load_names(load, server, &loaded->own->names) < 0 || load_server_zone(load, node, loaded) < 0 ||
+    if (load_server_names(load, server, &loaded->own->names) < 0 || load_server_zone(load, node, loaded) < 0 ||
         load_when_blocks(load, node, NULL, server->root) < 0)
         return -ENOMEM;
     return load_locations(load, conf_map_get(node, STR("location")), server->root);
 }
 
-size_t load_count(const struct conf_node *node)
+size_t load_count_servers(const struct conf_node *node)
 {
     const struct conf_node *servers = node ? conf_map_get(node, STR("server")) : NULL;
 
@@ -112,7 +112,7 @@ int load_servers(struct load *load, const struct conf_node *http, const struct c
                  size_t more)
 {
     const struct conf_node *node = conf_map_get(http, STR("server"));
-    size_t count = load_count(http);
+    size_t count = load_count_servers(http);
 
     if (count + more == 0 && load->unreadable)
         return 0;

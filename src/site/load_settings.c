@@ -69,7 +69,7 @@ static bool location_select_modules(struct location *location, bool control)
 }
 
 /* Returns true if a module of the location, or of one inside, may switch protocols. */
-static bool set_settings(struct location *location, const struct core_ssl *ssl, bool control)
+static bool location_set_settings(struct location *location, const struct core_ssl *ssl, bool control)
 {
     const struct core_site *site = location->site;
     bool upgrades;
@@ -86,19 +86,19 @@ static bool set_settings(struct location *location, const struct core_ssl *ssl, 
     };
     upgrades = location_select_modules(location, control);
     for (size_t i = 0; i < location->inner_count; i++)
-        upgrades |= set_settings(location->inner[i], ssl, control);
+        upgrades |= location_set_settings(location->inner[i], ssl, control);
     for (size_t i = 0; i < location->when_block_count; i++) {
         struct location *merged = location->when_blocks[i].location;
 
         if (merged) /* NULL: its conditions were invalid */
-            upgrades |= set_settings(merged, ssl, control);
+            upgrades |= location_set_settings(merged, ssl, control);
     }
     for (size_t i = 0; i < location->pattern_count; i++)
-        upgrades |= set_settings(location->patterns[i], ssl, control);
+        upgrades |= location_set_settings(location->patterns[i], ssl, control);
     return upgrades;
 }
 
 void load_settings(const struct virtual_server *server, const struct core_ssl *ssl)
 {
-    server->root->session.http2.connect_protocol = set_settings(server->root, ssl, server->control);
+    server->root->session.http2.connect_protocol = location_set_settings(server->root, ssl, server->control);
 }

@@ -37,7 +37,7 @@ static void check_server(struct load *load, const struct conf_node *node, const 
                    "this server has both proxy_pass and return");
 }
 
-static int load_one(struct load *load, const struct conf_node *node, const struct conf_scope_values *outer)
+static int load_stream_server(struct load *load, const struct conf_node *node, const struct conf_scope_values *outer)
 {
     struct conf_scope_values *values = load_scope(load, SCOPE_STREAM_SERVER, node, outer, NULL);
     struct virtual_server *server = arena_zalloc(load->reader.arena, 1, sizeof(*server));
@@ -55,7 +55,7 @@ static int load_one(struct load *load, const struct conf_node *node, const struc
     if (load_access_logs(load, &stream->conf->access_logs, &stream->conf->log_formats) < 0)
         return -ENOMEM;
     check_server(load, node, loaded);
-    if (load_names(load, server, &loaded->own->names) < 0)
+    if (load_server_names(load, server, &loaded->own->names) < 0)
         return -ENOMEM;
     return load_stream_zone(load, loaded, stream);
 }
@@ -64,13 +64,13 @@ static int load_one(struct load *load, const struct conf_node *node, const struc
  * Reads `stream` with the variables of connections, and with upstream groups of its own, because the balancing keys of
  * http's groups use request variables.
  */
-static int load_all(struct load *load, const struct conf_node *stream, const struct conf_scope_values *main)
+static int load_stream_scope(struct load *load, const struct conf_node *stream, const struct conf_scope_values *main)
 {
     static const char *const inner[] = {"server", "upstream", NULL};
     const struct conf_node *node = conf_map_get(stream, STR("server"));
     const struct conf_scope_values *values = load_scope(load, SCOPE_STREAM, stream, main, inner);
     const struct core_stream *conf = values ? conf_scope_group(values, CORE_STREAM) : NULL;
-    size_t count = load_count(stream);
+    size_t count = load_count_servers(stream);
     int error = conf ? load_access_logs(load, &conf->access_logs, &conf->log_formats) : -ENOMEM;
 
     if (error == 0)
@@ -79,7 +79,7 @@ static int load_all(struct load *load, const struct conf_node *stream, const str
         conf_error(load->errors, stream->mark, STR("server: {listen: 5432, proxy_pass: 127.0.0.1:15432}"),
                    "stream has no server");
     for (size_t i = 0; i < count && error == 0; i++)
-        error = load_one(load, node->kind == CONF_LIST ? node->items[i] : node, values);
+        error = load_stream_server(load, node->kind == CONF_LIST ? node->items[i] : node, values);
     return error;
 }
 
@@ -95,7 +95,7 @@ int load_stream(struct load *load, const struct conf_node *stream, const struct 
     reader->variables = &own->table;
     upstreams->user = UPSTREAM_STREAM;
     if (error == 0)
-        error = load_all(load, stream, main);
+        error = load_stream_scope(load, stream, main);
     upstreams->user = UPSTREAM_HTTP;
     reader->user_variables = http.user_variables;
     reader->variables = http.variables;

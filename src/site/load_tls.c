@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-static const struct listen_row *ssl_row(const struct loaded_server *loaded)
+static const struct listen_row *find_ssl_listen(const struct loaded_server *loaded)
 {
     const struct listen_row *rows = loaded->own->listens.items;
 
@@ -23,7 +23,7 @@ static void check_certificates(struct load *load)
 {
     for (size_t i = 0; i < load->server_count; i++) {
         const struct loaded_server *loaded = &load->servers[i];
-        const struct listen_row *row = ssl_row(loaded);
+        const struct listen_row *row = find_ssl_listen(loaded);
 
         if (row && loaded->valid && loaded->ssl->certificates.count == 0 && !loaded->ssl->reject)
             conf_error(load->errors, loaded->node->mark,
@@ -75,7 +75,7 @@ static bool skip_endpoint(struct load *load, const struct endpoint *endpoint)
 }
 
 /* Returns the place of a fault: the file, the directive, or the server. */
-static struct conf_mark place_of(const struct loaded_server *loaded, const struct tls_fault *fault)
+static struct conf_mark fault_mark(const struct loaded_server *loaded, const struct tls_fault *fault)
 {
     const struct {
         const char *directive;
@@ -125,7 +125,7 @@ static void report_tls_fault(void *owner, const struct tls_fault *fault)
     const struct loaded_server *loaded = load_find_server(check->load, check->servers[fault->server]);
 
     if (is_reported(check, loaded, fault))
-        conf_error(check->load->errors, place_of(loaded, fault), str_from(fault->hint), "%s", fault->text);
+        conf_error(check->load->errors, fault_mark(loaded, fault), str_from(fault->hint), "%s", fault->text);
 }
 
 /* Returns 0 with the context, or with NULL after reporting all faults; or -ENOMEM. */
@@ -189,7 +189,7 @@ static int check_each_server(struct load *load)
         struct tls_context *tls = NULL;
         int error;
 
-        if (loaded->tls_checked || !ssl_row(loaded) || skip_server(load, loaded))
+        if (loaded->tls_checked || !find_ssl_listen(loaded) || skip_server(load, loaded))
             continue;
         error = create_tls_context(&check, &quiet, &tls);
         tls_context_destroy(tls);

@@ -6,11 +6,10 @@
 
 #include <errno.h>
 
-/* Rejects keys that have no effect once the location is selected. */
-static bool check_keys(struct load *load, const struct when_block *when)
+/* Reports keys that have no effect once the location is selected. */
+static void check_keys(struct load *load, const struct when_block *when)
 {
     static const char *const wrong[] = {"when", "limit_except", "location", "internal", "status_zone"};
-    bool good = true;
 
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         const struct conf_node *value = conf_map_get(when->pair->value, str_from(wrong[i]));
@@ -20,9 +19,7 @@ static bool check_keys(struct load *load, const struct when_block *when)
         conf_error(load->errors, value->mark,
                    STR("join conditions by \"and\", and write them in the location"),
                    "%s is not allowed in %s", wrong[i], when->methods ? "limit_except" : "when");
-        good = false;
     }
-    return good;
 }
 
 /* Creates the location that applies if the condition holds: its values, overridden by the condition's own. */
@@ -34,7 +31,7 @@ static int create_when_location(struct load *load, const struct location *locati
 
     if (!made)
         return -ENOMEM;
-    (void)check_keys(load, when);
+    check_keys(load, when);
     load->reader.is_overlay = true;
     values = load_scope(load, SCOPE_LOCATION, when->pair->value, location->values, inner);
     load->reader.is_overlay = false;

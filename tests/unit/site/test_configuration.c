@@ -373,7 +373,7 @@ static const struct {
 START_TEST(invalid_configurations_are_rejected)
 {
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
-        ck_assert_msg(!load(mistakes[i].text), "taken: %s", mistakes[i].text);
+        ck_assert_msg(!load(mistakes[i].text), "accepted: %s", mistakes[i].text);
         ck_assert_msg(has_diagnostic(mistakes[i].diagnostics), "%s:\n%.*s", mistakes[i].text,
                       (int)diagnostics.length, diagnostics.data);
     }
@@ -448,7 +448,7 @@ START_TEST(schema_has_every_directive)
     for (size_t i = 0; i < schema->count; i++) {
         for (const struct directive *d = schema->groups[i]->directives; d && d->name; d++) {
             ck_assert_msg(d->help != NULL, "%s has no help", d->name);
-            ck_assert_msg(d->scopes != 0, "%s stands nowhere", d->name);
+            ck_assert_msg(d->scopes != 0, "%s has no scope", d->name);
             ck_assert_msg(d->type != DIRECTIVE_CUSTOM || (d->row && d->row_size), "%s has no reader",
                           d->name);
         }
