@@ -16,13 +16,13 @@ void request_continue(struct request_state *request, enum outcome outcome);
 /* connection_create.c */
 
 /*
- * Allocates and counts one connection on worker->connection_list; zeroed except for its peer. Returns NULL when out
- * of memory or when the address has too many (already logged). Pauses the listeners at the limit.
+ * Creates a connection on worker->connection_list, with its worker, peer, number and time of opening; counted by
+ * connection_reserve. Returns NULL when that fails, or when out of memory (already logged).
  */
 struct connection *connection_create(struct worker *worker, const union proxy_address *peer);
 /*
- * Counts one more connection, also for streams; false if its address has too many (already logged) or the worker
- * stops. Pauses the listeners at the limit.
+ * Counts one more connection, also for streams. Returns false if its address has too many or out of memory (both
+ * already logged), or if the worker stops. Pauses the listeners at the limit.
  */
 bool connection_reserve(struct worker *worker, const union proxy_address *peer);
 /* Reverses connection_reserve. */
@@ -66,8 +66,8 @@ void connection_address_unreserve(struct worker *worker, const union proxy_addre
 /* connection_authorize.c: ssl_verify_client, ssl_early_data */
 
 /*
- * Returns 0, or the error status: the client certificate is missing, invalid or for another server, or an unsafe
- * request came as early data.
+ * Returns 0, or the error status: the client certificate is missing, invalid or for another server (496, 495, 421),
+ * an unsafe request came as early data (425), or the certificate of the connection does not cover the host (421).
  */
 int connection_authorize(struct request_state *request);
 

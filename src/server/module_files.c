@@ -144,7 +144,7 @@ bool exchange_symlinks_from(struct exchange *x, struct str *root, struct str *pa
     }
     while (str_ends(directory, STR("/")))
         directory.length--;
-    if (!str_starts(name, directory) || name.data[directory.length] != '/')
+    if (!str_starts(name, directory) || !str_starts(str_skip(name, directory.length), STR("/")))
         directory.length = 0;
     *root = directory.length ? directory : STR("/");
     *path = str_skip(name, directory.length);

@@ -9,7 +9,7 @@
 /* Clears the results when a request is located (again). */
 void satisfy_reset(struct request_state *request);
 /*
- * Calls `answer` of the module at `index` and returns its outcome; called by satisfy_run_module when there is no
+ * Calls `handler` of the module at `index` and returns its outcome; called by satisfy_run_module when there is no
  * trace (server/trace.h).
  */
 enum outcome satisfy_call_module(struct request_state *request, unsigned index);

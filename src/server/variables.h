@@ -39,7 +39,10 @@ struct str variable_local_address(const struct endpoint *endpoint, const struct 
 struct str variable_msec(const struct clock *clock, struct arena *arena);
 struct str variable_time_local(const struct clock *clock, struct arena *arena);
 struct str variable_time_iso8601(const struct clock *clock, struct arena *arena);
-/* Returns a random id, the same for all evaluations in an exchange and its subrequests; data NULL: out of memory. */
+/*
+ * Returns a random id, the same for all evaluations in an exchange and its subrequests. data NULL: out of memory, or
+ * the kernel's random generator is not initialised.
+ */
 struct str variable_request_id(const struct exchange *x);
 /* Returns the client's address in text, in the arena; for $remote_addr and the log. */
 struct str variable_remote_addr(const struct exchange *x, struct arena *arena);

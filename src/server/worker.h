@@ -57,7 +57,7 @@ struct worker {
     /* NULL: no `stream` listeners. */
     const struct stream_listening *stream;
     struct list streams;                /* every open connection of `stream` */
-    unsigned connections;
+    unsigned connections;               /* open ones, of http and `stream` */
     struct table addresses;             /* connections per address, if limited: connection_address.c */
     struct list free_connections;       /* memory kept for new connections */
     unsigned free_connection_count;

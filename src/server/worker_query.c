@@ -176,7 +176,7 @@ void worker_query_responses(struct worker *worker, uint32_t index, uint64_t work
 
     while (query && query->index != index)
         query = query->next;
-    if (!query || query->fd >= 0) { /* it timed out meanwhile */
+    if (!query || query->fd >= 0) { /* it has ended, or it has a descriptor already */
         close(fd);
         return;
     }

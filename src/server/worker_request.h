@@ -21,7 +21,7 @@ struct worker_request {
  */
 MUST_CHECK int worker_request_send(struct worker *worker, struct worker_request *request, enum channel_kind kind,
                                    uint32_t index);
-/* `done` is not called any more; the master handles the request nevertheless. */
+/* For a request that was sent: `done` is not called any more. The master handles the request nevertheless. */
 void worker_request_cancel(struct worker_request *request);
 /* CHANNEL_DONE: the master has handled all requests up to this number. */
 void worker_requests_done(struct worker *worker, uint32_t number);

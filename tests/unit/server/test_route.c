@@ -15,7 +15,7 @@ static const char servers[] =
     "    - {listen: 8080, server_name: 'www.trail.*'}\n"
     "    - {listen: 8080, server_name: .dotted.org}\n"
     "    - {listen: 8080, server_name: [Upper.Example.ORG, '']}\n"
-    "    - {listen: 8080, server_name: [first, '~^(?<who>\\w+)\\.re\\.example\\.net$']}\n"
+    "    - {listen: 8080, server_name: [first, '~^(?<user>\\w+)\\.re\\.example\\.net$']}\n"
     "    - {listen: 8080, server_name: [second, '~\\.NET$']}\n";
 
 static const struct {
@@ -39,7 +39,7 @@ static const struct {
     {"xdotted.org", "default"},
     {"upper.example.org", "upper.example.org"},
     {"", "upper.example.org"},
-    {"nobody", "default"},
+    {"unknown", "default"},
     {"ann.re.example.net", "first"},
     {"re.example.net", "second"},
     {"www.other.net", "www.*"}, /* a wildcard takes precedence over a regular expression */
@@ -127,7 +127,7 @@ START_TEST(server_is_selected_by_its_most_specific_name)
                       (int)request.server->name.length, request.server->name.data);
         if (str_equal(request.server->name, STR("first")))
             ck_assert(str_equal(
-                request.user_values.values[user_variable_find(&c->user_variables, STR("who"))->index],
+                request.user_values.values[user_variable_find(&c->user_variables, STR("user"))->index],
                 STR("ann")));
         arena_reset(&x.arena);
     }
@@ -174,7 +174,7 @@ START_TEST(named_location_is_selected_by_its_name)
     struct exchange x = {.request.path = STR("/images/a")};
     struct request_state request = {.x = &x, .server = c->servers[0]};
 
-    ck_assert_ptr_null(route_named(&request, STR("@nobody")));
+    ck_assert_ptr_null(route_named(&request, STR("@absent")));
     ck_assert_ptr_null(route_named(&request, STR("/images")));
     request.named = route_named(&request, STR("@named"));
     ck_assert_ptr_nonnull(request.named);

@@ -10,7 +10,7 @@
 static struct worker *worker;
 static struct log log_of_worker;
 static int master_end;
-static unsigned answers;            /* the numbers of the requests that were answered, as decimal digits */
+static unsigned handled;            /* the numbers of the requests that were handled, as decimal digits */
 
 static void setup(void)
 {
@@ -22,20 +22,20 @@ static void setup(void)
     ck_assert_int_eq(channel_open(&master_end, &worker->channel_fd), 0);
 }
 
-static void note_answer(struct worker_request *request)
+static void note_handled(struct worker_request *request)
 {
-    answers = answers * 10 + request->number;
+    handled = handled * 10 + request->number;
 }
 
 static void send_requests(struct worker_request *requests, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        requests[i].done = note_answer;
+        requests[i].done = note_handled;
         ck_assert_int_eq(worker_request_send(worker, &requests[i], CHANNEL_LOG_LEVEL, LOG_WARN), 0);
     }
 }
 
-START_TEST(answers_have_the_order_of_the_requests)
+START_TEST(requests_are_handled_in_order)
 {
     struct worker_request requests[5] = {0};
     struct channel_message got;
@@ -48,16 +48,16 @@ START_TEST(answers_have_the_order_of_the_requests)
     ck_assert_uint_eq(got.index, LOG_WARN);
     ck_assert_int_eq(got.fd, -1);
     worker_requests_done(worker, 0);
-    ck_assert_uint_eq(answers, 0);
+    ck_assert_uint_eq(handled, 0);
     worker_requests_done(worker, 1);
-    ck_assert_uint_eq(answers, 1);
+    ck_assert_uint_eq(handled, 1);
     worker_request_cancel(&requests[2]);
     worker_requests_done(worker, 4);
-    ck_assert_uint_eq(answers, 124);
+    ck_assert_uint_eq(handled, 124);
     worker_requests_done(worker, 4);
-    ck_assert_uint_eq(answers, 124);
+    ck_assert_uint_eq(handled, 124);
     worker_requests_done(worker, 5);
-    ck_assert_uint_eq(answers, 1245);
+    ck_assert_uint_eq(handled, 1245);
     ck_assert(list_empty(&worker->requests));
 }
 END_TEST
@@ -84,27 +84,27 @@ static struct worker_request second;
 
 static void send_second(struct worker_request *request)
 {
-    note_answer(request);
+    note_handled(request);
     send_requests(&second, 1);
 }
 
-START_TEST(answered_request_may_be_followed_by_another)
+START_TEST(handled_request_may_send_another)
 {
     struct worker_request first = {.done = send_second};
 
     setup();
     ck_assert_int_eq(worker_request_send(worker, &first, CHANNEL_TICKET_KEY, 0), 0);
     worker_requests_done(worker, 1);
-    ck_assert_uint_eq(answers, 1);
+    ck_assert_uint_eq(handled, 1);
     ck_assert_ptr_eq(worker->requests.next, &second.link);
     worker_requests_done(worker, 2);
-    ck_assert_uint_eq(answers, 12);
+    ck_assert_uint_eq(handled, 12);
 }
 END_TEST
 
 START_TEST(request_that_cannot_be_sent_does_not_wait)
 {
-    struct worker_request request = {.done = note_answer};
+    struct worker_request request = {.done = note_handled};
     struct worker_request *sent = calloc(100000, sizeof(*sent));
     size_t count = 0;
     int result = 0;
@@ -140,6 +140,6 @@ END_TEST
 int main(void)
 {
     return run_tests("worker_request", (const TTest *const[]){
-            answers_have_the_order_of_the_requests, numbers_wrap, answered_request_may_be_followed_by_another,
+            requests_are_handled_in_order, numbers_wrap, handled_request_may_send_another,
             request_that_cannot_be_sent_does_not_wait, level_of_the_master_is_applied, NULL});
 }
