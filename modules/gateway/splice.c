@@ -53,7 +53,7 @@ bool gateway_splice(struct gateway_request *p, unsigned accept)
 bool gateway_splice_filled(struct gateway_request *p, size_t count)
 {
     p->incoming.spliced = (struct chunk){.kind = CHUNK_PIPE};
-    p->incoming.spliced.pipe.fd = p->incoming.pipe->from;
+    p->incoming.spliced.pipe.source = p->incoming.pipe;
     p->incoming.spliced.pipe.length = count;
     p->incoming.spliced.pipe.whole = p->reply.content_length;
     p->attempt->bytes_received += count;

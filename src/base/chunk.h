@@ -1,12 +1,14 @@
 /*
  * A piece of a body for the wire: bytes in memory, a span of a file, or bytes in a pipe. A chunk owns neither the
- * memory nor the descriptor: see http/body.h.
+ * memory nor the descriptor nor the pipe: see http/body.h.
  */
 #ifndef BASE_CHUNK_H
 #define BASE_CHUNK_H
 
 #include "base/str.h"
 #include "base/transfer.h"
+
+struct pipe;
 
 enum chunk_kind { CHUNK_BYTES = 1, CHUNK_FILE = 2, CHUNK_PIPE = 4 }; /* also the bits of `accept` in http/body.h */
 
@@ -24,7 +26,7 @@ struct chunk {
             uint64_t whole;         /* bytes of the transfer that the span is a part of; at least `length` is assumed */
         } file;
         struct {
-            int fd;
+            struct pipe *source;    /* wire/pipe_pool.h */
             size_t length;
             uint64_t whole;         /* bytes of the transfer that these are a part of; UINT64_MAX: unknown */
         } pipe;

@@ -83,7 +83,7 @@ static void send_piped(struct stream_flow *flow)
 {
     struct chunk chunk = {.kind = CHUNK_PIPE};
 
-    chunk.pipe.fd = flow->pipe->from;
+    chunk.pipe.source = flow->pipe;
     chunk.pipe.length = flow->pipe_bytes;
     chunk.pipe.whole = UINT64_MAX;
     flow->bytes += flow->pipe_bytes;

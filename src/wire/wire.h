@@ -313,8 +313,8 @@ size_t wire_room(const struct wire *wire);
 unsigned wire_accepts(const struct wire *wire);
 /*
  * Adds the next chunk; wire_room() > 0. Bytes (at most wire_room) are copied or encrypted before the return. A span of
- * a file or a pipe may have any length (the pipe must contain all of it), and its source stays open until there is room
- * again, or `closed`. 0 or -errno; after an error only wire_close is allowed.
+ * a file or a pipe may have any length (the pipe must contain all of it). The owner keeps the file open until there is
+ * room again, or `closed`; the wire references the pipe. 0 or -errno; after an error only wire_close is allowed.
  */
 MUST_CHECK int wire_send(struct wire *wire, const struct chunk *chunk);
 /* Ends a round: closes the open record, and sends all queued output. */

@@ -23,6 +23,14 @@ enum wire_close_reason wire_close_reason_of(int error)
     return error == -ETIMEDOUT ? WIRE_CLOSE_TIMEOUT : WIRE_CLOSE_PEER_RESET;
 }
 
+void wire_release_span_pipe(struct wire *wire)
+{
+    if (wire->span.kind != CHUNK_PIPE)
+        return;
+    pipe_discard(wire->span.pipe.source);
+    wire->span.pipe.source = NULL;
+}
+
 static void cancel_all(struct wire *wire)
 {
     loop_cancel(wire->shared->loop, &wire->receive);
@@ -90,6 +98,7 @@ void wire_finish_close(struct wire *wire)
     wire->unread = NULL;
     pipe_discard(wire->pipe);
     wire->pipe = NULL;
+    wire_release_span_pipe(wire);
     wire->proxy_header = NULL;
     record_release(shared->cipher_contexts, &wire->cipher_context);
     record_key_wipe(&wire->key);

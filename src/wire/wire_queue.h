@@ -23,6 +23,8 @@ void wire_fail(struct wire *wire, enum wire_close_reason end);
  * In WIRE_CLOSING, called by every completion: the last one frees and calls `closed`. The wire may be freed afterwards.
  */
 void wire_finish_close(struct wire *wire);
+/* Drops the reference to the pipe of the span: it was sent, or the wire is closed. No effect on a file. */
+void wire_release_span_pipe(struct wire *wire);
 /* Maps an error of the socket. */
 enum wire_close_reason wire_close_reason_of(int error);
 /* Logs one line about this connection; `error` is -errno, or 0. */

@@ -55,6 +55,8 @@ static int add_chunk(struct wire *wire, const struct chunk *chunk)
         if (chunk_length(chunk) == 0)
             return 0;
         wire->span = *chunk;
+        if (chunk->kind == CHUNK_PIPE)
+            (void)pipe_hold(chunk->pipe.source);
         wire_choose_sealing(wire);
         if (wire->span_method == SPAN_MAPPED)
             return wire_span_gather(wire);

@@ -40,6 +40,8 @@ static void span_sent(struct wire *wire, enum wire_path path, uint64_t bytes)
 {
     chunk_advance(&wire->span, bytes);
     wire_count(wire, path, bytes);
+    if (chunk_length(&wire->span) == 0)
+        wire_release_span_pipe(wire);
 }
 
 /*
@@ -88,7 +90,7 @@ static ssize_t read_span(const struct wire *wire, const struct iovec *places, in
     if (wire->span.kind == CHUNK_FILE)
         return count ? loop_read_cached(wire->span.file.fd, wire->span.file.at, places, count) : -EAGAIN;
     do {
-        result = readv(wire->span.pipe.fd, places, count);
+        result = readv(wire->span.pipe.source->from, places, count);
     } while (result < 0 && errno == EINTR);
     return result < 0 ? -errno : result;
 }
@@ -191,7 +193,7 @@ void wire_span_push(struct wire *wire, op_done *done)
     }
     wire->send.done = done;
     if (wire->span.kind == CHUNK_PIPE)
-        loop_splice(loop, &wire->send, wire->span.pipe.fd, wire->fd, (size_t)length, wire->small_send_buffer);
+        loop_splice(loop, &wire->send, wire->span.pipe.source->from, wire->fd, (size_t)length, wire->small_send_buffer);
     else
         loop_sendfile(loop, &wire->send, wire->fd, wire->span.file.fd, wire->span.file.at, length,
                       wire->small_send_buffer);

@@ -1,7 +1,9 @@
 """Variables in stream: in its access log, proxy_pass, return, and hash keys."""
 import contextlib
+import select
 import socket
 import ssl
+import threading
 
 import pytest
 from kit import server as server_kit
@@ -29,11 +31,30 @@ def receives_once(stream):
     stream.recv(65536)
 
 
+class Flood:
+    """An upstream server that sends until the client's direction ends."""
+    def __init__(self):
+        self.full, self.ended = threading.Event(), threading.Event()
+
+    def __call__(self, stream):
+        stream.setblocking(False)
+        while True:
+            readable, writable, _ = select.select([stream], [stream], [], 0.3)
+            if readable:
+                break
+            if writable:
+                stream.send(bytes(65536))
+            else:
+                self.full.set()
+        self.ended.set()
+
+
 class Logged:
     def __init__(self, loop, folder, certificate):
+        self.flood = Flood()
         self.upstreams = {'a': UpstreamServer(responds_with('a')), 'b': UpstreamServer(responds_with('b')), 'hello': UpstreamServer(receives_once),
-                          'client': UpstreamServer(sends_client_address)}
-        names = ('plain', 'text', 'long', 'variable', 'keyed', 'other', 'dead', 'second', 'closed', 'tls', 'preread', 'small', 'own', 'off', 'bound', 'misbound', 'sealed', 'spliced', 'http')
+                          'client': UpstreamServer(sends_client_address), 'flood': UpstreamServer(self.flood)}
+        names = ('plain', 'text', 'long', 'variable', 'keyed', 'other', 'dead', 'second', 'closed', 'tls', 'preread', 'small', 'own', 'off', 'bound', 'misbound', 'sealed', 'spliced', 'half', 'http')
         self.ports = {name: server_kit.free_port() for name in names}
         self.log = folder / 'stream.log'
         self.own = folder / 'own.log'
@@ -60,6 +81,7 @@ class Logged:
                 on('small', ssl_preread=True, preread_buffer_size='512', proxy_pass=a),
                 on('bound', proxy_pass=self.upstreams['client'].address, proxy_bind='127.0.0.7'),
                 on('misbound', proxy_pass=self.upstreams['client'].address, proxy_bind='::1'),
+                on('half', proxy_pass=self.upstreams['flood'].address, proxy_half_close=False),
                 on('own', proxy_pass=a, access_log=f'{self.own} short'), on('off', proxy_pass=a, access_log='off'),
             ]}})
         self.server.start([self.ports['http']])
@@ -114,6 +136,16 @@ def test_large_transfers_are_spliced(logged):
     assert logged.fetch('spliced', b'x' * 10000) == b'a ' + b'x' * 10000
     wait_for(lambda: len(logged.rows('spliced')) == 2, 'no second line')
     assert logged.rows('spliced')[1]['bytes_zero_copy'] == '0'
+
+
+def test_spliced_bytes_are_sent_before_the_end(logged):
+    """Without proxy_half_close, the end of the client's direction ends the connection after the bytes that are queued for the client."""
+    with logged.connect('half') as stream:
+        assert logged.flood.full.wait(30 * server_kit.PATIENCE), 'no buffer is full'
+        stream.shutdown(socket.SHUT_WR)
+        assert logged.flood.ended.wait(30 * server_kit.PATIENCE), 'the end is not forwarded'
+        received = len(read_all(stream))
+    assert received == int(logged.row('half')['bytes_sent'])
 
 
 def test_return_is_logged(logged):

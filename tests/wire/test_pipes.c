@@ -35,11 +35,11 @@ static struct pipe *filled(size_t length)
     return pipe;
 }
 
-static void plan_pipe(const struct pipe *pipe, size_t length, uint64_t whole)
+static void plan_pipe(struct pipe *pipe, size_t length, uint64_t whole)
 {
     struct chunk chunk = {.kind = CHUNK_PIPE};
 
-    chunk.pipe.fd = pipe->from;
+    chunk.pipe.source = pipe;
     chunk.pipe.length = length;
     chunk.pipe.whole = whole;
     kit.plan[kit.planned++] = chunk;
@@ -182,6 +182,24 @@ START_TEST(nonempty_pipe_is_not_reused)
     pipe_discard(pipe);
     ck_assert_uint_eq(kit.shared.pipes.open, 0);
     kit_close(&kit);
+}
+END_TEST
+
+/* The owner releases the pipe while its bytes are queued: they are sent before the end. */
+START_TEST(queued_pipe_is_sent_after_its_release)
+{
+    open_wire(_i, &transports[0], false);
+    kit_open(&kit, 2304);
+    kit_until_open(&kit);
+    plan_pipe(filled(BYTES), BYTES, BYTES);
+    kit_pump(&kit);
+    ck_assert_uint_gt(wire_unsent(&kit.wire, NULL), 0);
+    pipe_discard(kit.plan[0].pipe.source);
+    wire_close(&kit.wire, WIRE_CLOSE_ORDERLY);
+    kit_run_until_received(&kit, BYTES);
+    ck_assert_uint_eq(kit.got_length, BYTES);
+    ck_assert_mem_eq(kit.got, kit_pattern(), BYTES);
+    close_wire();
 }
 END_TEST
 
@@ -355,6 +373,7 @@ int main(void)
         tcase_add_loop_test(tests, large_body_is_promoted, 0, backends);
     tcase_add_loop_test(tests, declined_pipes_are_read, 0, backends * 2);
     tcase_add_loop_test(tests, nonempty_pipe_is_not_reused, 0, backends);
+    tcase_add_loop_test(tests, queued_pipe_is_sent_after_its_release, 0, backends);
     tcase_add_loop_test(tests, pool_is_limited, 0, backends);
     tcase_add_loop_test(tests, bytes_are_received_into_a_pipe, 0, backends);
     tcase_add_loop_test(tests, response_inside_the_callback, 0, backends);

@@ -6,7 +6,7 @@ START_TEST(advance_moves_each_kind_up_to_its_end)
 {
     struct chunk bytes = {.kind = CHUNK_BYTES, .bytes = STR("hello")};
     struct chunk file = {.kind = CHUNK_FILE, .file = {.fd = 3, .at = 100, .length = 5000000000u}};
-    struct chunk pipe = {.kind = CHUNK_PIPE, .pipe = {4, 10}};
+    struct chunk pipe = {.kind = CHUNK_PIPE, .pipe = {.length = 10}};
 
     chunk_advance(&bytes, 2);
     ck_assert(str_equal(bytes.bytes, STR("llo")));
