@@ -183,7 +183,7 @@ static const struct directive directives[] = {
      .offset = AT(next_timeout_ms),
      .default_value = "0",
      .example = "proxy_next_upstream_timeout: 10s",
-     .help = "How long servers are tried one after the other; 0: no limit."},
+     .help = "How long further servers are tried, counted from the first attempt; 0: no limit."},
     {0},
 };
 

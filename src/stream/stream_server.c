@@ -125,13 +125,20 @@ static void server_writable(void *user)
     stream_end_if_complete(stream);
 }
 
+/* The time since the first attempt, in ms. */
+static uint64_t tried_ms(const struct stream *stream)
+{
+    const struct stream_attempt *first = stream->attempts;
+
+    return first ? u64_sub_sat(stream->worker->loop.clock.monotonic_us, first->begun_us) / 1000 : 0;
+}
+
 static bool may_try_another(const struct stream *stream)
 {
     const struct core_stream *conf = stream->conf;
 
     return conf->next_upstream && (conf->next_tries == 0 || stream->tries < conf->next_tries) &&
-           (conf->next_timeout_ms == 0 ||
-            u64_sub_sat(stream_now_ms(stream), stream->began_ms) < conf->next_timeout_ms) &&
+           (conf->next_timeout_ms == 0 || tried_ms(stream) < conf->next_timeout_ms) &&
            upstream_has_another(stream->group, &stream->choice);
 }
 

@@ -4,6 +4,7 @@ import select
 import socket
 import ssl
 import threading
+import time
 
 import pytest
 from kit import server as server_kit
@@ -54,7 +55,7 @@ class Logged:
         self.flood = Flood()
         self.upstreams = {'a': UpstreamServer(responds_with('a')), 'b': UpstreamServer(responds_with('b')), 'hello': UpstreamServer(receives_once),
                           'client': UpstreamServer(sends_client_address), 'flood': UpstreamServer(self.flood)}
-        names = ('plain', 'text', 'long', 'variable', 'keyed', 'other', 'dead', 'second', 'closed', 'tls', 'preread', 'small', 'own', 'off', 'bound', 'misbound', 'sealed', 'spliced', 'half', 'http')
+        names = ('plain', 'text', 'long', 'variable', 'keyed', 'other', 'dead', 'second', 'closed', 'tls', 'preread', 'small', 'own', 'off', 'bound', 'misbound', 'sealed', 'spliced', 'half', 'late', 'http')
         self.ports = {name: server_kit.free_port() for name in names}
         self.log = folder / 'stream.log'
         self.own = folder / 'own.log'
@@ -82,6 +83,7 @@ class Logged:
                 on('bound', proxy_pass=self.upstreams['client'].address, proxy_bind='127.0.0.7'),
                 on('misbound', proxy_pass=self.upstreams['client'].address, proxy_bind='::1'),
                 on('half', proxy_pass=self.upstreams['flood'].address, proxy_half_close=False),
+                on('late', proxy_pass='second', ssl_preread=True, proxy_next_upstream_timeout='1s'),
                 on('own', proxy_pass=a, access_log=f'{self.own} short'), on('off', proxy_pass=a, access_log='off'),
             ]}})
         self.server.start([self.ports['http']])
@@ -197,6 +199,15 @@ def test_upstream_addresses_are_listed_in_order(logged):
     first, second = row['upstream_addr'].split(', ')
     assert second == logged.upstreams['a'].address and first != second
     assert (row['status'], row['upstream_bytes_sent'], row['upstream_bytes_received']) == ('200', '0, 1', '0, 3')
+
+
+def test_time_before_the_first_server_does_not_count(logged):
+    """proxy_next_upstream_timeout begins with the first server, not with the connection of the client."""
+    with logged.connect('late') as stream:
+        time.sleep(1.2)
+        stream.sendall(b'x')
+        stream.shutdown(socket.SHUT_WR)
+        assert read_all(stream) == b'a x'
 
 
 def test_terminated_tls_is_logged(logged):
