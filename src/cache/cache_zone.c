@@ -64,6 +64,16 @@ static bool was_purged(struct cache_zone *zone, const struct cache_origin *origi
     return origin->since < purged;
 }
 
+/* Removes that file of a hash if it is the stored one. Needs the lock. */
+static void evict_if_stored(struct cache_zone *zone, const struct cache_hash *hash, uint64_t sequence,
+                            struct cache_victims *victims)
+{
+    uint32_t node_index = cache_zone_find_node(zone, hash);
+
+    if (node_index && cache_node(zone, node_index)->sequence == sequence)
+        cache_zone_evict_file(zone, cache_node(zone, node_index), victims);
+}
+
 int cache_zone_publish(struct cache_zone *zone, const struct cache_id *id, uint64_t size,
                        const struct cache_origin *origin, uint32_t now_s, struct cache_victims *victims)
 {
@@ -72,7 +82,9 @@ int cache_zone_publish(struct cache_zone *zone, const struct cache_id *id, uint6
 
     cache_zone_lock(zone);
     purged = was_purged(zone, origin);
-    if (!purged)
+    if (purged)
+        evict_if_stored(zone, &id->hash, id->sequence, victims); /* the scan may have added it */
+    else
         node_index = cache_zone_insert(zone, &id->hash, now_s, victims);
     if (node_index) {
         if (cache_node(zone, node_index)->sequence != id->sequence) { /* else the scan has added it already */
@@ -155,12 +167,9 @@ bool cache_zone_remove(struct cache_zone *zone, const struct cache_hash *hash, u
                        struct cache_victims *victims)
 {
     unsigned before = victims->count;
-    uint32_t node_index;
 
     cache_zone_lock(zone);
-    node_index = cache_zone_find_node(zone, hash);
-    if (node_index && cache_node(zone, node_index)->sequence == sequence)
-        cache_zone_evict_file(zone, cache_node(zone, node_index), victims);
+    evict_if_stored(zone, hash, sequence, victims);
     cache_zone_unlock(zone);
     return victims->count > before;
 }

@@ -106,6 +106,26 @@ START_TEST(fetch_from_before_a_purge_is_not_stored)
 }
 END_TEST
 
+/* The scan found the file after it was renamed, before its worker published it. */
+START_TEST(purged_fetch_is_removed_after_the_scan)
+{
+    struct cache_id id = cache_fixture_id(1, 0);
+    uint64_t since;
+
+    zone = cache_zone_create(SIZE, 1000);
+    since = cache_zone_sequence(zone);
+    ck_assert(!cache_zone_purge(zone, &id.hash, 1, &victims));
+    id.sequence = cache_zone_sequence(zone);
+    victims.count = 0;
+    ck_assert_int_eq(cache_zone_adopt(zone, &id, 10, 1, &victims), 0);
+    ck_assert_uint_eq(view_of(1).sequence, id.sequence);
+    ck_assert_int_eq(cache_zone_publish(zone, &id, 10, &(struct cache_origin){id.hash, since}, 1, &victims), -ESTALE);
+    ck_assert_uint_eq(view_of(1).sequence, 0);
+    ck_assert_uint_eq(totals().files, 0);
+    cache_zone_destroy(zone);
+}
+END_TEST
+
 START_TEST(uses_are_counted)
 {
     struct cache_id id = cache_fixture_id(9, 0);
@@ -345,9 +365,8 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        stored_and_replaced, fetch_from_before_a_purge_is_not_stored, uses_are_counted, responses_are_counted_by_status,
-        files_on_disk_are_indexed,
-        files_with_greater_numbers_are_indexed, least_recently_used_is_evicted_first, full_index_evicts,
+        stored_and_replaced, fetch_from_before_a_purge_is_not_stored, purged_fetch_is_removed_after_the_scan,
+        uses_are_counted, responses_are_counted_by_status, files_on_disk_are_indexed, files_with_greater_numbers_are_indexed, least_recently_used_is_evicted_first, full_index_evicts,
         one_worker_holds_the_fill_lock, one_worker_leads, zone_of_the_master_withstands_overwriting,
         scan_is_pending_until_done_or_abandoned, death_with_the_lock_blocks_no_process,
     };
