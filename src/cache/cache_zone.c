@@ -149,7 +149,6 @@ bool cache_zone_grow(struct cache_zone *zone, uint32_t node_index, uint64_t sequ
 bool cache_zone_purge(struct cache_zone *zone, const struct cache_hash *hash, uint32_t now_s,
                       struct cache_victims *victims)
 {
-    uint64_t now = cache_zone_sequence(zone);
     uint32_t node_index;
     bool stored;
 
@@ -158,7 +157,7 @@ bool cache_zone_purge(struct cache_zone *zone, const struct cache_hash *hash, ui
     stored = node_index && cache_node(zone, node_index)->sequence != 0;
     if (stored)
         cache_zone_evict_file(zone, cache_node(zone, node_index), victims);
-    *(node_index ? &cache_node(zone, node_index)->purged : &zone->purged) = now;
+    *(node_index ? &cache_node(zone, node_index)->purged : &zone->purged) = cache_zone_sequence(zone);
     cache_zone_unlock(zone);
     return stored;
 }

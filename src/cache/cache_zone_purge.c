@@ -7,11 +7,10 @@
 
 uint64_t cache_zone_refuse_fetches(struct cache_zone *zone)
 {
-    uint64_t now = cache_zone_sequence(zone);
+    uint64_t now;
 
     cache_zone_lock(zone);
-    if (now > zone->purged)
-        zone->purged = now;
+    now = zone->purged = cache_zone_sequence(zone);
     cache_zone_unlock(zone);
     return now;
 }
