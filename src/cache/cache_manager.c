@@ -28,6 +28,7 @@ struct cache_manager {
     uint64_t now_ms;                /* at the start of the step */
     bool more;                      /* the step left work to do */
     bool locked_found;              /* the scan found a temporary file that was locked */
+    int scan_error;                 /* the scan left out files, because descriptors or memory ran out; 0: it did not */
     unsigned rescans;               /* scans since the requested one, for such files */
 };
 
@@ -40,17 +41,25 @@ static unsigned level_count(const struct cache_directory *directory)
     return count;
 }
 
+static void record_scan_error(struct cache_manager *cache_manager, int error)
+{
+    if (cache_is_exhausted(error))
+        cache_manager->scan_error = error;
+}
+
 /* Opens a subdirectory of the scan's current directory. */
-static bool open_directory(struct cache_manager *cache_manager, int parent, const char *name)
+static void open_directory(struct cache_manager *cache_manager, int parent, const char *name)
 {
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
 
-    if (directory)
+    if (directory) {
         cache_manager->open[cache_manager->depth++] = directory;
-    else if (fd >= 0)
+        return;
+    }
+    record_scan_error(cache_manager, -errno);
+    if (fd >= 0)
         close(fd);
-    return directory != NULL;
 }
 
 static void close_directory(struct cache_manager *cache_manager)
@@ -71,6 +80,7 @@ static void index_file(struct cache_manager *cache_manager, const struct cache_i
     if (cache_zone_find(conf->zone, &id->hash, false, 0, &known, &victims) && known.sequence == id->sequence)
         return;
     error = cache_file_open(&conf->directory, id, 0, 0, &opened);
+    record_scan_error(cache_manager, error);
     if (error == 0) {
         error = fstat(opened.fd, &found) < 0 ? -errno : 0;
         cache_opened_close(&opened);
@@ -92,7 +102,7 @@ static void check_file(struct cache_manager *cache_manager, const char *name)
 
     if (cache_manager->depth <= level_count(&cache_manager->store->conf->directory)) {
         if (name[0] != '.')
-            (void)open_directory(cache_manager, directory, name);
+            open_directory(cache_manager, directory, name);
         return;
     }
     if (cache_file_parse_name(name, &id))
@@ -164,7 +174,8 @@ static int step_work(void *argument)
     struct cache_manager *cache_manager = argument;
     bool walking = cache_manager->depth > 0 && walk_directory(cache_manager);
 
-    if (!walking && cache_zone_scan_is_pending(cache_manager->store->conf->zone, cache_manager->walk))
+    if (!walking && cache_manager->scan_error == 0 &&
+        cache_zone_scan_is_pending(cache_manager->store->conf->zone, cache_manager->walk))
         cache_zone_scan_done(cache_manager->store->conf->zone, cache_manager->walk);
     cache_manager->more = evict_files(cache_manager) || walking;
     return 0;
@@ -186,7 +197,8 @@ static void start_walk(struct cache_manager *cache_manager)
     cache_manager->walk = walks;
     cache_manager->rescans = requested ? 0 : cache_manager->rescans + 1;
     cache_manager->locked_found = false;
-    (void)open_directory(cache_manager, conf->directory.fd, ".");
+    cache_manager->scan_error = 0;
+    open_directory(cache_manager, conf->directory.fd, ".");
 }
 
 static void schedule_step(struct cache_manager *cache_manager, uint64_t delay_ms)
@@ -200,6 +212,12 @@ static void step_done(struct op *op, int result)
 {
     struct cache_manager *cache_manager = container_of(op, struct cache_manager, step);
 
+    if (cache_manager->depth == 0 && cache_manager->scan_error &&
+        cache_zone_scan_is_pending(cache_manager->store->conf->zone, cache_manager->walk))
+        log_write(cache_manager->store->log, LOG_ERROR,
+                  "cache \"" STR_FMT "\": the scan of the directory is incomplete, and is repeated (%d: %s)",
+                  STR_ARG(cache_manager->store->conf->name), -cache_manager->scan_error,
+                  strerror(-cache_manager->scan_error));
     schedule_step(cache_manager,
                   result == 0 && !cache_manager->more ? LIMIT_CACHE_IDLE_MS : cache_manager->store->conf->pause_ms);
 }

@@ -9,6 +9,8 @@
 #include "base/table.h"
 #include "cache/cache_store.h"
 
+#include <errno.h>
+
 struct cache_manager;
 
 struct cache_store {
@@ -30,6 +32,12 @@ struct cache_store {
 static inline uint32_t cache_now_s(const struct cache_store *store)
 {
     return (uint32_t)(store->loop->clock.monotonic_ms / 1000);
+}
+
+/* True if descriptors or memory ran out, so that the contents of a file are not known. */
+static inline bool cache_is_exhausted(int error)
+{
+    return error == -EMFILE || error == -ENFILE || error == -ENOMEM;
 }
 
 /* cache_delete.c */

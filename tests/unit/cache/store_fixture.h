@@ -7,6 +7,7 @@
 #include "cache_fixture.h"
 #include "skipped_clock.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 static struct cache_fixture fixture;
@@ -150,6 +151,32 @@ static inline void close_loaded(void)
 {
     close_store();
     cache_fixture_close(&fixture);
+}
+
+enum { DESCRIPTORS = 64 };
+
+static int used_descriptors[DESCRIPTORS];
+static unsigned used_count;
+
+/* Uses all descriptors of this process but `count`. */
+static inline void use_descriptors(unsigned count)
+{
+    struct rlimit limit;
+    int fd;
+
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = DESCRIPTORS;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    while ((fd = dup(STDIN_FILENO)) >= 0)
+        used_descriptors[used_count++] = fd;
+    while (count-- > 0)
+        close(used_descriptors[--used_count]);
+}
+
+static inline void release_descriptors(void)
+{
+    while (used_count > 0)
+        close(used_descriptors[--used_count]);
 }
 
 static bool was_logged(const char *text)

@@ -152,6 +152,30 @@ START_TEST(found_after_a_restart)
 }
 END_TEST
 
+/* Descriptors are needed for the helper threads, the directory, two levels of subdirectories, and a file. */
+START_TEST(scan_without_descriptors_is_repeated)
+{
+    cache_fixture_open(&fixture);
+    open_store();
+    store_response("a", "head", STR("body"));
+    close_store();
+    for (unsigned count = 0; count <= 5; count++) {
+        open_store();
+        use_descriptors(count);
+        for (unsigned i = 0; i < 1000 && !cache_zone_loaded(conf.zone) && !was_logged("is incomplete"); i++)
+            run_manager();
+        ck_assert_int_eq(cache_zone_loaded(conf.zone), count == 5);
+        ck_assert_int_eq(was_logged("the scan of the directory is incomplete"), count < 5);
+        release_descriptors();
+        for (unsigned i = 0; i < 1000 && !cache_zone_loaded(conf.zone); i++)
+            run_manager();
+        check_is("a", "head", STR("body"));
+        close_store();
+    }
+    cache_fixture_close(&fixture);
+}
+END_TEST
+
 /* The kernel may release the lock of a killed process after the first scan. */
 START_TEST(locked_temporary_file_is_deleted_later)
 {
@@ -363,7 +387,8 @@ int main(void)
 {
     const TTest *const tests[] = {
         stored_and_found, uses_are_counted_before_storing, large_bodies_are_written_while_they_arrive,
-        discarded_fill_stores_nothing, found_after_a_restart, locked_temporary_file_is_deleted_later,
+        discarded_fill_stores_nothing, found_after_a_restart, scan_without_descriptors_is_repeated,
+        locked_temporary_file_is_deleted_later,
         damaged_files_are_dropped, size_limits_are_respected, full_disk_is_logged_once,
         fill_lock_permits_one_fetch, updated_heads_are_found,
     };
