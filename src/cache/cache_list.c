@@ -53,7 +53,7 @@ static int add_entry(struct list_task *task, const struct cache_file *file, cons
     return 0;
 }
 
-/* Lists the file if its key has the prefix. 0 or -ENOMEM. */
+/* Lists the file if its key has the prefix. 0, or -errno if its key is not known. */
 static int examine_file(struct list_task *task, const struct cache_file *file, uint32_t now_s)
 {
     struct cache_file_start start;
@@ -61,11 +61,11 @@ static int examine_file(struct list_task *task, const struct cache_file *file, u
                                       sizeof(struct stored_metadata), &task->start, &start);
 
     if (error < 0)
-        return error == -ENOMEM ? error : 0;
+        return cache_is_exhausted(error) ? error : 0;
     return str_starts(start.key, task->prefix) ? add_entry(task, file, &start, now_s) : 0;
 }
 
-/* Examines files until the page is full; then the cursor is the position of the last one examined. 0 or -ENOMEM. */
+/* Examines files until the page is full; then the cursor is the position of the last one examined. 0 or -errno. */
 static int examine_files(struct list_task *task, const struct cache_file *files, unsigned count, uint32_t now_s)
 {
     for (unsigned i = 0; i < count; i++) {

@@ -19,8 +19,8 @@ struct cache_listed {
 /* A page. Embedded in its owner, which sets the first members. */
 struct cache_page {
     /*
-     * `result` 0: the entries, which are valid during this call; -ENOMEM; -EBUSY: too many tasks wait; or -ECANCELED:
-     * the worker ends.
+     * `result` 0: the entries, which are valid during this call; -EMFILE, -ENFILE or -ENOMEM: a file could not be read;
+     * -EBUSY: too many tasks wait; or -ECANCELED: the worker ends.
      */
     void (*ended)(struct cache_page *page, int result);
     size_t max;                     /* number of entries, at least 1 */
@@ -37,9 +37,9 @@ struct cache_page {
 
 /*
  * Starts to list the files whose key begins with `prefix` (which is copied; empty: all), in the order of the index.
- * Files that are stored or removed during the listing may be absent, and so are files that are not readable. Helper
- * threads read the files, in steps bounded as those of the cache manager. `ended` is called once, never inside this
- * call. Returns 0 or -ENOMEM.
+ * Files that are stored or removed during the listing may be absent, and so are damaged files. Helper threads read the
+ * files, in steps bounded as those of the cache manager. `ended` is called once, never inside this call. Returns 0 or
+ * -ENOMEM.
  */
 MUST_CHECK int cache_list(struct cache_store *store, struct cache_page *page, struct str prefix);
 /* Cancels `ended`; the listing stops after its current step. No effect if none is in progress. */

@@ -45,16 +45,6 @@ unsigned cache_purge_key(struct cache_store *store, struct str key)
     return removed;
 }
 
-static bool has_prefix(struct purge_task *task, const struct cache_file *file)
-{
-    struct cache_file_start start;
-
-    if (str_empty(task->prefix))
-        return true;
-    return cache_file_read_start(&task->store->conf->directory, &file->id, file->size, 0, &task->key, &start) == 0 &&
-           str_starts(start.key, task->prefix);
-}
-
 static void remove_file(struct purge_task *task, const struct cache_file *file)
 {
     const struct cache_conf *conf = task->store->conf;
@@ -65,6 +55,19 @@ static void remove_file(struct purge_task *task, const struct cache_file *file)
     task->removed++;
 }
 
+/* Removes the file if its key has the prefix. 0, or -errno if its key is not known. */
+static int examine_file(struct purge_task *task, const struct cache_file *file)
+{
+    struct cache_file_start start = {.key = STR("")};
+    int error = str_empty(task->prefix) ? 0
+                                        : cache_file_read_start(&task->store->conf->directory, &file->id, file->size,
+                                                                0, &task->key, &start);
+
+    if (error == 0 && str_starts(start.key, task->prefix))
+        remove_file(task, file);
+    return cache_is_exhausted(error) ? error : 0;
+}
+
 /* One step. */
 static int purge_work(void *argument)
 {
@@ -73,20 +76,19 @@ static int purge_work(void *argument)
     struct cache_file files[CACHE_VICTIMS];
     struct clock began, now;
     uint64_t seen = 0;
+    int error = 0;
 
     clock_read(&began);
     do {
         unsigned count = cache_zone_files(conf->zone, &task->cursor, task->since, files, &task->more);
 
-        for (unsigned i = 0; i < count; i++) {
-            if (has_prefix(task, &files[i]))
-                remove_file(task, &files[i]);
-        }
+        for (unsigned i = 0; i < count && error == 0; i++)
+            error = examine_file(task, &files[i]);
         seen += count;
         clock_read(&now);
-    } while (task->more && seen < conf->files_at_once &&
+    } while (error == 0 && task->more && seen < conf->files_at_once &&
              u64_sub_sat(now.monotonic_ms, began.monotonic_ms) < conf->step_ms);
-    return 0;
+    return error;
 }
 
 static void purge_step_done(struct op *op, int result)

@@ -18,7 +18,10 @@ unsigned cache_purge_key(struct cache_store *store, struct str key);
 
 /* A purge by prefix. Embedded in its owner, which sets `ended`. */
 struct cache_prefix_purge {
-    /* 0; -EBUSY: too many tasks wait; or -ECANCELED: the worker ends. */
+    /*
+     * 0; or the purge is incomplete: -EMFILE, -ENFILE or -ENOMEM: a key could not be read; -EBUSY: too many tasks wait;
+     * -ECANCELED: the worker ends.
+     */
     void (*ended)(struct cache_prefix_purge *purge, int result);
     uint64_t removed;               /* number of removed entries so far */
     struct purge_task *task;        /* private; NULL: none in progress */

@@ -15,8 +15,8 @@ static void ended(struct cache_prefix_purge *purge, int result)
     ends++;
 }
 
-/* Returns the number of removed entries. */
-static uint64_t purge_prefix(struct str prefix)
+/* Returns the number of removed entries. The result is in `ended_with`. */
+static uint64_t run_purge(struct str prefix)
 {
     struct cache_prefix_purge purge = {.ended = ended};
     unsigned before = ends;
@@ -26,9 +26,16 @@ static uint64_t purge_prefix(struct str prefix)
     for (unsigned i = 0; i < 2000 && ends == before; i++)
         ck_assert_int_ge(loop_run_iteration(&loop, loop.clock.monotonic_ms + 5), 0);
     ck_assert_uint_eq(ends, before + 1);
-    ck_assert_int_eq(ended_with, 0);
     ck_assert_ptr_null(purge.task);
     return purge.removed;
+}
+
+static uint64_t purge_prefix(struct str prefix)
+{
+    uint64_t removed = run_purge(prefix);
+
+    ck_assert_int_eq(ended_with, 0);
+    return removed;
 }
 
 START_TEST(a_key_is_purged_with_slices_and_an_incomplete_response)
@@ -111,6 +118,20 @@ START_TEST(updated_and_damaged_files_are_examined)
 }
 END_TEST
 
+START_TEST(purge_without_descriptors_fails)
+{
+    open_loaded();
+    store_response("/a", "head", STR("body"));
+    finish_tasks();
+    use_descriptors(0);
+    ck_assert_uint_eq(run_purge(STR("/")), 0);
+    ck_assert_int_eq(ended_with, -EMFILE);
+    release_descriptors();
+    ck_assert_uint_eq(purge_prefix(STR("/")), 1);
+    close_loaded();
+}
+END_TEST
+
 /* The key of a fetch is not known to the purge: it must not store a response that was requested before. */
 START_TEST(fetches_from_before_the_purge_store_nothing)
 {
@@ -184,7 +205,8 @@ END_TEST
 int main(void)
 {
     const TTest *tests[] = {a_key_is_purged_with_slices_and_an_incomplete_response, a_prefix_is_purged,
-                            updated_and_damaged_files_are_examined, fetches_from_before_the_purge_store_nothing,
+                            updated_and_damaged_files_are_examined,
+                            purge_without_descriptors_fails, fetches_from_before_the_purge_store_nothing,
                             newer_files_stay, cancelled_or_rejected};
 
     return cache_fixture_run("cache_purge", tests, COUNT(tests));
