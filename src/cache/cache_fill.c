@@ -1,6 +1,6 @@
 /*
  * Stores a response while it is sent: bytes are collected in one buffer while a helper thread writes another. A
- * response that fits into one buffer costs one task: create, write, complete, rename, publish.
+ * response that fits into one buffer costs one task: create, write, complete, rename.
  */
 #include "cache/cache_store_private.h"
 
@@ -134,7 +134,8 @@ static void discard_done(struct op *op, int result)
     fill_free(fill);
 }
 
-static void abandon_fill(struct cache_fill *fill)
+/* Frees the fill: its file is complete or does not exist, or is incomplete and is deleted first. */
+static void close_fill(struct cache_fill *fill)
 {
     if (fill->writer.fd < 0) {
         fill_free(fill);
@@ -157,14 +158,16 @@ static void write_done(struct op *op, int result)
     } else if (was_last) {
         publish_fill(fill);
     }
+    if (fill->ending && (was_last || fill->error)) {
+        close_fill(fill);
+        return;
+    }
+    if (!fill->error)
+        continue_writing(fill);
     if (fill->must_wait && fill->writable) {
         fill->must_wait = false;
-        fill->writable(fill->owner);
+        fill->writable(fill->owner); /* may end the fill */
     }
-    if (fill->ending && (was_last || fill->error))
-        abandon_fill(fill); /* the file is complete, or it failed and is deleted */
-    else if (!fill->error)
-        continue_writing(fill);
 }
 
 static void offload_work(struct cache_fill *fill, int (*work)(void *argument))
@@ -227,7 +230,7 @@ static void fill_finish(struct cache_fill *fill)
     if (fill->in_flight)
         return;
     if (fill->error)
-        abandon_fill(fill);
+        close_fill(fill);
     else
         continue_writing(fill);
 }

@@ -99,7 +99,7 @@ struct cache_splice {
 
 /* A response being stored (cache_fill.c). */
 struct cache_fill {
-    /* Called when cache_fill_must_wait is no longer true; set by the owner, may be NULL. */
+    /* Called when cache_fill_must_wait is no longer true; may end the fill. Set by the owner, may be NULL. */
     void (*writable)(void *owner);
     void (*ended)(struct cache_fill *fill); /* called once, before the fill is freed; set by the owner, may be NULL */
     void *owner;

@@ -89,6 +89,49 @@ START_TEST(failed_splice_stores_nothing)
 }
 END_TEST
 
+static unsigned fills_ended;
+
+static void fill_ended(struct cache_fill *fill)
+{
+    fills_ended++;
+}
+
+static void discard_fill(void *owner)
+{
+    cache_fill_discard(owner);
+}
+
+static void end_fill(void *owner)
+{
+    cache_fill_end(owner, STR("head"));
+}
+
+START_TEST(fill_ends_when_it_is_writable)
+{
+    static char piece[LIMIT_CACHE_QUEUED + LIMIT_CACHE_WRITE];
+    void (*const ends[])(void *owner) = {discard_fill, end_fill};
+
+    cache_fixture_open(&fixture);
+    open_store();
+    for (unsigned i = 0; i < COUNT(ends); i++) {
+        struct cache_fill *made = begin_fill("a");
+
+        fills_ended = 0;
+        made->owner = made;
+        made->writable = ends[i];
+        made->ended = fill_ended;
+        cache_fill_add(made, str_of(piece, LIMIT_CACHE_WRITE));
+        cache_fill_add(made, str_of(piece, LIMIT_CACHE_QUEUED));
+        ck_assert(cache_fill_must_wait(made));
+        finish_tasks();
+        ck_assert_uint_eq(fills_ended, 1);
+        ck_assert_uint_eq(cache_fixture_count(&fixture), i);
+    }
+    close_store();
+    cache_fixture_close(&fixture);
+}
+END_TEST
+
 START_TEST(fill_ends_under_another_key)
 {
     static char body[LIMIT_CACHE_WRITE * 2];
@@ -175,7 +218,8 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        fill_splices_stored_and_new_bytes, failed_splice_stores_nothing, fill_ends_under_another_key,
+        fill_splices_stored_and_new_bytes, failed_splice_stores_nothing, fill_ends_when_it_is_writable,
+        fill_ends_under_another_key,
         peek_finds_an_entry_without_a_fetch_until_discarded,
     };
 
