@@ -109,6 +109,23 @@ static int read_zone(struct conf_reader *reader, const struct conf_node *node, s
     return error;
 }
 
+/* Reads the path. Two caches with one directory would index and delete the files of each other. */
+static int read_path(struct conf_reader *reader, const struct conf_node *node, struct cache_conf *conf)
+{
+    const struct caches *caches = reader->caches;
+    struct str path = conf->path;
+
+    while (path.length > 1 && str_ends(path, STR("/")))
+        path.length--;
+    for (size_t i = 0; i < caches->count; i++) {
+        if (str_equal(caches->items[i]->path, path))
+            return report_cache_error(reader, conf_map_get(node, STR("path")),
+                                      "path: the directory is already used by another cache");
+    }
+    conf->path = arena_copy(reader->arena, path);
+    return conf->path.data ? 0 : -ENOMEM;
+}
+
 static int register_cache(struct conf_reader *reader, struct cache_conf *conf)
 {
     struct caches *caches = reader->caches;
@@ -142,13 +159,12 @@ int caches_read(struct conf_reader *reader, const struct conf_node *node, void *
     if (!read_levels(row->levels, row->conf.directory.levels))
         return report_cache_error(reader, node,
                                   "levels takes one to three digits, each 1 or 2, separated by colons");
-    row->conf.path = arena_copy(reader->arena, row->conf.path);
-    if (!row->conf.path.data)
-        return -ENOMEM;
     row->conf.directory.fd = -1;
     if (row->conf.max_size == 0)
         row->conf.max_size = UINT64_MAX;
-    error = read_zone(reader, node, row);
+    error = read_path(reader, node, &row->conf);
+    if (error == 0)
+        error = read_zone(reader, node, row);
     if (error == 0)
         error = register_cache(reader, &row->conf);
     if (error == 0)
