@@ -4,8 +4,8 @@
  * mark of its own: the last mark is valid.
  *
  * A file is written under a temporary name and renamed when it is complete. Its name consists of its hash and its
- * sequence number, so that no two versions have the same name. All functions may wait for the disk: call them on helper
- * threads.
+ * sequence number, so that no two versions have the same name. Functions that access files may wait for the disk: call
+ * them on helper threads.
  */
 #ifndef CACHE_CACHE_FILE_H
 #define CACHE_CACHE_FILE_H
@@ -21,13 +21,13 @@ struct cache_directory {
     unsigned levels[CACHE_LEVELS];  /* digits per level; 0: no more levels */
 };
 
-/* A running checksum of a body: detects a file that was not completely written. */
+/* A running checksum: detects a file that was not completely written. */
 struct cache_checksum {
     uint64_t state;
     uint64_t length;
     unsigned char part[8];
 };
-/* Adds the next bytes; cache_checksum_end returns the checksum of all bytes. A zeroed sum is valid and empty. */
+/* Adds the next bytes; cache_checksum_end returns the checksum of all bytes. A zeroed struct is valid and empty. */
 void cache_checksum_add(struct cache_checksum *sum, struct str bytes);
 uint64_t cache_checksum_end(const struct cache_checksum *sum);
 
@@ -52,12 +52,12 @@ MUST_CHECK int cache_file_create(struct cache_writer *writer);
 MUST_CHECK int cache_file_write(struct cache_writer *writer, struct str bytes);
 /* Appends `length` bytes of the file `from`, from `at` on, to the body. 0; -EBADMSG: the file is shorter; or -errno. */
 MUST_CHECK int cache_file_copy(struct cache_writer *writer, int from, uint64_t at, uint64_t length);
-/* Writes key, head and mark, and renames the file to its name. Returns 0 with the file's size, or -errno. */
-MUST_CHECK int cache_file_complete(struct cache_writer *writer, struct str key, struct str head, uint64_t *out_size);
-/* As cache_file_complete, under the hash of another key than at creation, which writer->id then has. */
-MUST_CHECK int cache_file_complete_as(struct cache_writer *writer, const struct cache_hash *hash, struct str key,
-                                      struct str head,
-                                      uint64_t *out_size);
+/*
+ * Writes key, head and mark, and renames the file to its name under `hash`, which may differ from that at creation:
+ * writer->id then has it. Returns 0 with the file's size, or -errno.
+ */
+MUST_CHECK int cache_file_complete(struct cache_writer *writer, const struct cache_hash *hash, struct str key,
+                                   struct str head, uint64_t *out_size);
 /* Closes the file, and deletes it if it is incomplete. Accepts one that was never created. */
 void cache_file_discard(struct cache_writer *writer);
 
@@ -77,8 +77,7 @@ struct cache_opened {
  * invalid; or -errno.
  */
 MUST_CHECK int cache_file_open(const struct cache_directory *directory, const struct cache_id *id, uint64_t size,
-                               size_t content_max,
-                               struct cache_opened *out);
+                               size_t content_max, struct cache_opened *out);
 /* Closes the descriptor, and frees the text. */
 void cache_opened_close(struct cache_opened *opened);
 
@@ -101,15 +100,14 @@ MUST_CHECK int cache_file_read_start(const struct cache_directory *directory, co
  * Readers with the old size still see the old head.
  */
 MUST_CHECK int cache_file_update(const struct cache_directory *directory, struct cache_zone *zone,
-                                 const struct cache_id *id,
-                                 const struct cache_view *known, struct str head);
+                                 const struct cache_id *id, const struct cache_view *known, struct str head);
 
 /* Deletes a file; it may be absent. */
 void cache_file_delete(const struct cache_directory *directory, const struct cache_id *id);
 
 /*
- * Deletes a temporary file in the directory `directory`. -EWOULDBLOCK: a process writes it, or has not yet released its
- * lock.
+ * Deletes a temporary file in `directory`. Returns 0; -EWOULDBLOCK: a process writes it, or has not yet released its
+ * lock; or another -errno.
  */
 int cache_file_remove_unfinished(int directory, const char *name);
 

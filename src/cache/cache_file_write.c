@@ -104,13 +104,6 @@ int cache_file_copy(struct cache_writer *writer, int from, uint64_t at, uint64_t
     return error;
 }
 
-int cache_file_complete(struct cache_writer *writer, struct str key, struct str head, uint64_t *out_size)
-{
-    struct cache_hash own = writer->id.hash;
-
-    return cache_file_complete_as(writer, &own, key, head, out_size);
-}
-
 /*
  * Renames the file to the name of `id`. Directories are created if missing: the hash may differ from that at
  * creation.
@@ -131,8 +124,8 @@ static int rename_to_final_name(const struct cache_writer *writer, const struct 
     return renameat(directory, temporary, directory, name) < 0 ? -errno : 0;
 }
 
-int cache_file_complete_as(struct cache_writer *writer, const struct cache_hash *hash, struct str key, struct str head,
-                           uint64_t *out_size)
+int cache_file_complete(struct cache_writer *writer, const struct cache_hash *hash, struct str key, struct str head,
+                        uint64_t *out_size)
 {
     struct cache_id id = {*hash, writer->id.sequence};
     struct cache_mark mark = {.id = id, .body_length = writer->length, .body_sum = cache_checksum_end(&writer->sum)};

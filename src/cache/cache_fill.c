@@ -27,7 +27,7 @@ struct cache_fill *cache_fill_begin(struct cache_store *store, struct str key, c
     fill->origin = *origin;
     fill->writer = (struct cache_writer){.directory = &store->conf->directory, .fd = -1};
     cache_hash_key(key, &fill->writer.id.hash);
-    fill->named = fill->writer.id.hash;
+    fill->key_hash = fill->writer.id.hash;
     fill->writer.id.sequence = cache_zone_sequence(store->conf->zone);
     return fill;
 }
@@ -55,7 +55,7 @@ static int write_work(void *argument)
     if (error == 0)
         error = cache_file_write(&fill->writer, buffer_str(&fill->writing));
     if (error == 0 && fill->last)
-        error = cache_file_complete_as(&fill->writer, &fill->named, fill->key, buffer_str(&fill->head), &fill->size);
+        error = cache_file_complete(&fill->writer, &fill->key_hash, fill->key, buffer_str(&fill->head), &fill->size);
     if (error < 0)
         cache_file_discard(&fill->writer);
     return error;
@@ -253,7 +253,7 @@ void cache_fill_end_as(struct cache_fill *fill, struct str key, struct str head)
     memcpy(copy, key.data, key.length);
     free((char *)(uintptr_t)fill->key.data);
     fill->key = str_of(copy, key.length);
-    cache_hash_key(key, &fill->named);
+    cache_hash_key(key, &fill->key_hash);
     cache_fill_end(fill, head);
 }
 

@@ -13,7 +13,7 @@ static void wait_timer_done(struct op *op, int result);
 void cache_fill_lock_init(struct cache_store *store)
 {
     list_init(&store->waiters);
-    store->tick.done = wait_timer_done;
+    store->wait_timer.done = wait_timer_done;
 }
 
 uint64_t cache_store_fill_lock(struct cache_store *store, const struct cache_hash *hash, uint64_t max_ms)
@@ -55,7 +55,7 @@ static void wake_waiters(struct cache_store *store, const struct cache_hash *has
 
 static void wait_timer_done(struct op *op, int result)
 {
-    struct cache_store *store = container_of(op, struct cache_store, tick);
+    struct cache_store *store = container_of(op, struct cache_store, wait_timer);
 
     if (result == -ECANCELED)
         return;
@@ -76,8 +76,8 @@ void cache_store_wait(struct cache_store *store, struct cache_waiter *waiter)
 {
     list_init(&waiter->link);
     list_push(&store->waiters, &waiter->link);
-    if (!store->stopping && op_idle(&store->tick))
-        loop_timer(store->loop, &store->tick, store->loop->clock.monotonic_ms + LIMIT_CACHE_CHECK_MS);
+    if (!store->stopping && op_idle(&store->wait_timer))
+        loop_timer(store->loop, &store->wait_timer, store->loop->clock.monotonic_ms + LIMIT_CACHE_CHECK_MS);
 }
 
 void cache_waiter_cancel(struct cache_waiter *waiter)

@@ -20,11 +20,10 @@ struct cache_manager {
     struct cache_store *store;
     struct op timer, step;
     bool stopping;
-    bool shrink_requested;                   /* the disk was full; atomic */
+    bool shrink_requested;          /* the disk was full; atomic */
     DIR *open[CACHE_LEVELS + 1];    /* open directories of the scan, outermost first; used by the helper thread */
     unsigned depth;                 /* number of open directories; 0: no scan in progress */
-    uint64_t walk;                  /* number of the scan */
-    uint64_t walked;                /* completed scans */
+    uint64_t scan;                  /* number of the scan */
     uint64_t now_ms;                /* at the start of the step */
     bool more;                      /* the step left work to do */
     bool locked_found;              /* the scan found a temporary file that was locked */
@@ -94,8 +93,8 @@ static void index_file(struct cache_manager *cache_manager, const struct cache_i
         cache_file_delete(&conf->directory, &victims.ids[i]);
 }
 
-/* Handles an entry of the scan's current directory. Unknown files are not deleted. */
-static void check_file(struct cache_manager *cache_manager, const char *name)
+/* Examines an entry of the scan's current directory. Unknown files are not deleted. */
+static void examine_entry(struct cache_manager *cache_manager, const char *name)
 {
     int directory = dirfd(cache_manager->open[cache_manager->depth - 1]);
     struct cache_id id;
@@ -113,7 +112,7 @@ static void check_file(struct cache_manager *cache_manager, const char *name)
 }
 
 /* Runs one step of the scan. Returns true if the scan is not complete. */
-static bool walk_directory(struct cache_manager *cache_manager)
+static bool scan_directory(struct cache_manager *cache_manager)
 {
     const struct cache_conf *conf = cache_manager->store->conf;
     struct clock now;
@@ -122,7 +121,7 @@ static bool walk_directory(struct cache_manager *cache_manager)
         const struct dirent *entry = readdir(cache_manager->open[cache_manager->depth - 1]);
 
         if (entry)
-            check_file(cache_manager, entry->d_name);
+            examine_entry(cache_manager, entry->d_name);
         else
             close_directory(cache_manager);
         clock_read(&now);
@@ -172,12 +171,12 @@ static bool evict_files(struct cache_manager *cache_manager)
 static int step_work(void *argument)
 {
     struct cache_manager *cache_manager = argument;
-    bool walking = cache_manager->depth > 0 && walk_directory(cache_manager);
+    bool scanning = cache_manager->depth > 0 && scan_directory(cache_manager);
 
-    if (!walking && cache_manager->scan_error == 0 &&
-        cache_zone_scan_is_pending(cache_manager->store->conf->zone, cache_manager->walk))
-        cache_zone_scan_done(cache_manager->store->conf->zone, cache_manager->walk);
-    cache_manager->more = evict_files(cache_manager) || walking;
+    if (!scanning && cache_manager->scan_error == 0 &&
+        cache_zone_scan_is_pending(cache_manager->store->conf->zone, cache_manager->scan))
+        cache_zone_scan_done(cache_manager->store->conf->zone, cache_manager->scan);
+    cache_manager->more = evict_files(cache_manager) || scanning;
     return 0;
 }
 
@@ -185,16 +184,16 @@ static int step_work(void *argument)
  * Starts a requested scan that has not been done, or repeats one that found locked files: with io_uring, the
  * kernel releases the files of a killed process some time after its exit.
  */
-static void start_walk(struct cache_manager *cache_manager)
+static void start_scan(struct cache_manager *cache_manager)
 {
     const struct cache_conf *conf = cache_manager->store->conf;
-    uint64_t walks = cache_zone_scans_requested(conf->zone);
-    bool requested = cache_zone_scan_is_pending(conf->zone, walks);
+    uint64_t newest = cache_zone_scans_requested(conf->zone);
+    bool requested = cache_zone_scan_is_pending(conf->zone, newest);
 
     if (cache_manager->depth > 0 ||
         (!requested && (!cache_manager->locked_found || cache_manager->rescans >= LIMIT_CACHE_RESCANS)))
         return;
-    cache_manager->walk = walks;
+    cache_manager->scan = newest;
     cache_manager->rescans = requested ? 0 : cache_manager->rescans + 1;
     cache_manager->locked_found = false;
     cache_manager->scan_error = 0;
@@ -213,7 +212,7 @@ static void step_done(struct op *op, int result)
     struct cache_manager *cache_manager = container_of(op, struct cache_manager, step);
 
     if (cache_manager->depth == 0 && cache_manager->scan_error &&
-        cache_zone_scan_is_pending(cache_manager->store->conf->zone, cache_manager->walk))
+        cache_zone_scan_is_pending(cache_manager->store->conf->zone, cache_manager->scan))
         log_write(cache_manager->store->log, LOG_ERROR,
                   "cache \"" STR_FMT "\": the scan of the directory is incomplete, and is repeated (%d: %s)",
                   STR_ARG(cache_manager->store->conf->name), -cache_manager->scan_error,
@@ -231,11 +230,11 @@ static void step_timer_done(struct op *op, int result)
         return;
     cache_manager->now_ms = loop->clock.monotonic_ms;
     if (!cache_zone_acquire_leadership(cache_manager->store->conf->zone, cache_manager->store->worker,
-                         cache_manager->now_ms, LIMIT_CACHE_LEAD_MS)) {
+                                       cache_manager->now_ms, LIMIT_CACHE_LEAD_MS)) {
         schedule_step(cache_manager, LIMIT_CACHE_IDLE_MS);
         return;
     }
-    start_walk(cache_manager);
+    start_scan(cache_manager);
     loop_offload(loop, &cache_manager->step, step_work, cache_manager);
 }
 

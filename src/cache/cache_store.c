@@ -86,7 +86,7 @@ void cache_store_stop(struct cache_store *store)
     if (!store)
         return;
     store->stopping = true;
-    loop_cancel(store->loop, &store->tick);
+    loop_cancel(store->loop, &store->wait_timer);
     cache_manager_stop(store->cache_manager);
 }
 
@@ -270,9 +270,4 @@ void cache_lookup_cancel(struct cache_lookup *lookup)
     if (lookup->task)
         lookup->task->lookup = NULL;
     lookup->task = NULL;
-}
-
-void cache_store_hash(struct str key, struct cache_hash *out)
-{
-    cache_hash_key(key, out);
 }

@@ -43,10 +43,11 @@ void cache_entry_unref(struct cache_entry *entry);
 
 /* A lookup of a key; embedded in its owner, which sets `found`. */
 struct cache_lookup {
-    /* Entry: referenced; NULL: not stored. */
+    /* `entry` is referenced. NULL: not stored, or the file cannot be read. */
     void (*found)(struct cache_lookup *lookup, struct cache_entry *entry);
-    struct cache_hash hash;         /* after a miss: the hash of the key */
-    unsigned uses;                  /* after a miss: the number of requests for the key, including this one */
+    /* After a miss of cache_store_get: the hash of the key, and the number of requests for it, including this one. */
+    struct cache_hash hash;
+    unsigned uses;
     struct open_task *task;         /* private to the store */
 };
 
@@ -56,7 +57,7 @@ struct cache_lookup {
  */
 struct cache_entry *cache_store_get(struct cache_store *store, struct cache_lookup *lookup, struct str key,
                                     bool *out_pending);
-/* As cache_store_get, for a key that is rarely stored: a miss is not counted and adds no node to the index. */
+/* As cache_store_get, for a key that is rarely stored: a miss is not counted, and adds no node to the index. */
 struct cache_entry *cache_store_peek(struct cache_store *store, struct cache_lookup *lookup, struct str key,
                                      bool *out_pending);
 /* Cancels `found`. No effect if nothing is pending. */
@@ -74,6 +75,7 @@ bool cache_store_remove(struct cache_store *store, struct str key);
 bool cache_store_discard(struct cache_store *store, struct str key);
 /* Removes this version of an entry. */
 void cache_store_remove_entry(struct cache_store *store, const struct cache_entry *entry);
+
 /* The write of another head of an entry; embedded in its owner, which sets `ended`. */
 struct cache_head_update {
     /* Called when the head is written, or writing has failed. */
@@ -108,7 +110,7 @@ struct cache_fill {
     struct str key;
     struct cache_writer writer;
     /* Hash of `key`; until completion, writer.id has the hash of the key given to cache_fill_begin. */
-    struct cache_hash named;
+    struct cache_hash key_hash;
     struct cache_splice before, after;      /* copied before and after the added bytes */
     struct buffer filling, writing;
     struct buffer head;
@@ -146,8 +148,6 @@ void cache_fill_end_as(struct cache_fill *fill, struct str key, struct str head)
 /* Discards the fill. Accepts NULL. */
 void cache_fill_discard(struct cache_fill *fill);
 
-/* Returns the key's hash. */
-void cache_store_hash(struct str key, struct cache_hash *out);
 /* Acquires the fill lock of a hash for at most `max_ms`; 0: another request holds it. */
 uint64_t cache_store_fill_lock(struct cache_store *store, const struct cache_hash *hash, uint64_t max_ms);
 /* Releases it and wakes the waiters. Lock 0 has no effect. */
@@ -162,8 +162,8 @@ struct cache_waiter {
     void (*woken)(struct cache_waiter *waiter, bool late);
 };
 /*
- * Waits for the fill lock of waiter->hash; the caller has set the members after `link`. `woken` is called once, from
- * the loop.
+ * Waits for the fill lock of waiter->hash; the caller has set the members after `link`. `woken` is called once, by a
+ * timer or when a request of this worker releases the lock, never inside this call.
  */
 void cache_store_wait(struct cache_store *store, struct cache_waiter *waiter);
 /* Cancels the wait. Accepts one that is not waiting, and a zeroed one. */

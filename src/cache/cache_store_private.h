@@ -24,7 +24,7 @@ struct cache_store {
     unsigned entry_count;
     uint64_t fill_locks;            /* number of locks acquired */
     struct list waiters;
-    struct op tick;                 /* runs while a request waits for another worker */
+    struct op wait_timer;           /* runs while a request waits for the fill of another worker */
     struct cache_manager *cache_manager;
     struct log_limit failures;      /* to store, in the log */
 };

@@ -13,17 +13,17 @@ static void mark_used(struct node *node, uint32_t now_s)
         __atomic_store_n(&node->used_s, now_s, __ATOMIC_RELAXED);
 }
 
-bool cache_zone_find(struct cache_zone *zone, const struct cache_hash *hash, bool used, uint32_t now_s,
+bool cache_zone_find(struct cache_zone *zone, const struct cache_hash *hash, bool use, uint32_t now_s,
                      struct cache_view *out, struct cache_victims *victims)
 {
     uint32_t node_index;
 
     cache_zone_lock(zone);
-    node_index = used ? cache_zone_insert(zone, hash, now_s, victims) : cache_zone_find_node(zone, hash);
+    node_index = use ? cache_zone_insert(zone, hash, now_s, victims) : cache_zone_find_node(zone, hash);
     if (node_index) {
         struct node *node = cache_node(zone, node_index);
 
-        if (used) {
+        if (use) {
             mark_used(node, now_s);
             node->uses += node->uses < UINT32_MAX;
         }

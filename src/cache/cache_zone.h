@@ -2,10 +2,10 @@
  * The index of a cache: hashes of stored responses with their sizes, times of last use and fill locks. In shared
  * memory created before the workers are forked. It holds hashes and sequence numbers, no file names or contents.
  *
- * One lock protects all functions except cache_zone_current, which is called for each hit. If a process dies while it
- * holds the lock, the next process rebuilds the chains from the nodes. An index that a compromised process has
- * overwritten is emptied as soon as a call finds numbers that cannot be right; then a scan of the directory is
- * requested. Times are those of the monotonic clock, which is the same in all processes.
+ * One lock protects the nodes; cache_zone_current, which is called for each hit, takes no lock. If a process dies while
+ * it holds the lock, the next process rebuilds the chains from the nodes. If a call finds impossible numbers, written
+ * by a compromised process, the next call empties the index and requests a scan of the directory. Times are those of
+ * the monotonic clock, which is the same in all processes.
  */
 #ifndef CACHE_CACHE_ZONE_H
 #define CACHE_CACHE_ZONE_H
@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CACHE_VICTIMS 64            /* most files that one call can remove */
+#define CACHE_VICTIMS 64            /* files that one call removes at most */
 
 struct cache_hash {
     unsigned char bytes[16];
@@ -37,7 +37,8 @@ struct cache_victims {
 };
 
 /*
- * Adds a file. The capacity is exceeded only if a compromised process changes the index meanwhile: then it is left out.
+ * Adds a file. The capacity is exceeded only if a compromised process changes the index meanwhile: then the file is
+ * left out.
  */
 static inline void cache_victims_add(struct cache_victims *victims, const struct cache_id *id)
 {
@@ -121,13 +122,13 @@ bool cache_zone_purge(struct cache_zone *zone, const struct cache_hash *hash, ui
 bool cache_zone_remove(struct cache_zone *zone, const struct cache_hash *hash, uint64_t sequence,
                        struct cache_victims *victims);
 
-/* cache_zone_purge.c: a purge of many files */
+/* cache_zone_purge.c */
 
 /* A stored file. */
 struct cache_file {
     struct cache_id id;
     uint64_t size;
-    uint32_t node;                  /* its position: a cursor that continues after it */
+    uint32_t node;                  /* its position: a cursor with this value continues after it */
     uint32_t used_s;
 };
 /* Responses of all fetches that started before will not be stored. Returns a sequence number newer than all files. */
@@ -142,8 +143,9 @@ unsigned cache_zone_files(struct cache_zone *zone, uint32_t *cursor, uint64_t si
 bool cache_zone_purge_file(struct cache_zone *zone, const struct cache_id *id, uint64_t since);
 
 /*
- * Acquires the fill lock of a hash until `until_ms` for the holder `fill_lock`, a number other than 0 whose lowest ten
- * bits are the worker's number. Returns false if another holder has it, and true without a lock if the index is full.
+ * Acquires the fill lock of a hash until `until_ms` for the holder `fill_lock`, a number other than 0 that is the slot
+ * of the worker modulo LIMIT_WORKERS. Returns false if another holder has it, and true without a lock if the index is
+ * full.
  */
 bool cache_zone_fill_lock(struct cache_zone *zone, const struct cache_hash *hash, uint64_t fill_lock, uint64_t now_ms,
                           uint64_t until_ms, struct cache_victims *victims);
@@ -154,7 +156,7 @@ bool cache_zone_fill_locked(struct cache_zone *zone, const struct cache_hash *ha
 
 /*
  * Removes files not used since `inactive_s`, then the least recently used while the total exceeds `max_bytes`; at
- * most CACHE_VICTIMS per call. Returns true if there are more.
+ * most CACHE_VICTIMS per call. Returns true if there may be more.
  */
 bool cache_zone_evict(struct cache_zone *zone, uint32_t inactive_s, uint64_t max_bytes, uint64_t now_ms,
                       struct cache_victims *victims);
@@ -173,10 +175,10 @@ bool cache_zone_acquire_leadership(struct cache_zone *zone, unsigned worker, uin
 /* Returns the number of requested scans: the first one, one for each worker that died, and one after damage. */
 uint64_t cache_zone_scans_requested(struct cache_zone *zone);
 /* Marks the scan of that number as done. */
-void cache_zone_scan_done(struct cache_zone *zone, uint64_t walk);
+void cache_zone_scan_done(struct cache_zone *zone, uint64_t scan);
 /* Returns true once the first scan is done; after damage, the one that it requested. */
 bool cache_zone_loaded(const struct cache_zone *zone);
 /* Returns true if the scan of that number is not done. */
-bool cache_zone_scan_is_pending(const struct cache_zone *zone, uint64_t walk);
+bool cache_zone_scan_is_pending(const struct cache_zone *zone, uint64_t scan);
 
 #endif

@@ -60,7 +60,7 @@ void cache_zone_abandon(struct cache_zone *zone, unsigned worker)
     shared_zone_abandon(&zone->shared, worker);
 }
 
-/* Leadership and requested scans are read without the lock. */
+/* Locks the index if a worker died, which removes its values: leadership and scans are read without the lock. */
 static void remove_dead_workers(struct cache_zone *zone)
 {
     if (!shared_zone_has_abandoned(&zone->shared))
@@ -91,19 +91,19 @@ bool cache_zone_acquire_leadership(struct cache_zone *zone, unsigned worker, uin
 uint64_t cache_zone_scans_requested(struct cache_zone *zone)
 {
     remove_dead_workers(zone);
-    return __atomic_load_n(&zone->walks, __ATOMIC_RELAXED);
+    return __atomic_load_n(&zone->scans_requested, __ATOMIC_RELAXED);
 }
 
 /* A greater number than those of requested scans is from before the index was emptied. */
-void cache_zone_scan_done(struct cache_zone *zone, uint64_t walk)
+void cache_zone_scan_done(struct cache_zone *zone, uint64_t scan)
 {
-    if (walk <= __atomic_load_n(&zone->walks, __ATOMIC_RELAXED))
-        __atomic_store_n(&zone->walked, walk, __ATOMIC_RELAXED);
+    if (scan <= __atomic_load_n(&zone->scans_requested, __ATOMIC_RELAXED))
+        __atomic_store_n(&zone->scans_done, scan, __ATOMIC_RELAXED);
 }
 
-bool cache_zone_scan_is_pending(const struct cache_zone *zone, uint64_t walk)
+bool cache_zone_scan_is_pending(const struct cache_zone *zone, uint64_t scan)
 {
-    return __atomic_load_n(&zone->walked, __ATOMIC_RELAXED) < walk;
+    return __atomic_load_n(&zone->scans_done, __ATOMIC_RELAXED) < scan;
 }
 
 bool cache_zone_loaded(const struct cache_zone *zone)

@@ -3,8 +3,8 @@
  * list and sums can be rebuilt from the nodes at any time. A use only stores its time in the node; the list is
  * reordered when the node reaches the end of the list.
  *
- * The layout follows from the private size of the zone, and every walk ends after as many steps as there are nodes: see
- * cache_zone_private.h.
+ * The layout follows from the private size of the zone, and every traversal ends after as many steps as there are
+ * nodes: see cache_zone_private.h.
  */
 #include "cache/cache_zone_private.h"
 
@@ -94,9 +94,9 @@ static void empty_zone(struct shared_zone *shared)
 
     memset((void *)zone->nodes, 0, ((size_t)cache_node_count(zone) + 1) * sizeof(*zone->nodes));
     zone->purged = cache_zone_sequence(zone);
-    zone->complete = zone->walks % UINT32_MAX + 1;
-    __atomic_store_n(&zone->walked, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&zone->walks, zone->complete, __ATOMIC_RELAXED);
+    zone->complete = zone->scans_requested % UINT32_MAX + 1;
+    __atomic_store_n(&zone->scans_done, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&zone->scans_requested, zone->complete, __ATOMIC_RELAXED);
     __atomic_store_n(&zone->leader, 0, __ATOMIC_RELAXED);
     zone->shared.damaged = 0;
     rebuild_zone(&zone->shared);
@@ -115,7 +115,7 @@ static void remove_worker(struct shared_zone *shared, unsigned worker)
     }
     if (zone->leader % LIMIT_WORKERS == worker)
         __atomic_store_n(&zone->leader, 0, __ATOMIC_RELAXED);
-    __atomic_add_fetch(&zone->walks, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&zone->scans_requested, 1, __ATOMIC_RELAXED);
 }
 
 void cache_zone_lock(struct cache_zone *zone)
@@ -140,7 +140,7 @@ struct cache_zone *cache_zone_create(size_t size, uint64_t first)
     if (!zone)
         return NULL;
     zone->first = zone->sequence = first;
-    zone->walks = zone->complete = 1;
+    zone->scans_requested = zone->complete = 1;
     rebuild_zone(&zone->shared);
     return zone;
 }
@@ -253,7 +253,7 @@ static uint32_t allocate_node(struct cache_zone *zone, struct cache_victims *vic
 }
 
 uint32_t cache_zone_insert(struct cache_zone *zone, const struct cache_hash *hash, uint32_t now_s,
-                        struct cache_victims *victims)
+                           struct cache_victims *victims)
 {
     uint32_t node_index = cache_zone_find_node(zone, hash);
 

@@ -11,10 +11,7 @@
 #define NO_NODE 0u                  /* node numbers start at 1 */
 #define CACHE_EVICT_SCAN 1024       /* nodes examined under one lock */
 
-/*
- * A compromised process can write anything at any time. Numbers of nodes are volatile: a number is read once for its
- * check and its use.
- */
+/* Numbers of nodes are volatile: each is read once for check and use, because a compromised process may change it. */
 struct node {
     struct cache_hash hash;
     uint64_t sequence;              /* sequence and size are read without the lock */
@@ -33,9 +30,9 @@ struct node {
 struct cache_zone {
     struct shared_zone shared;      /* each generation is an owner */
     uint64_t first, sequence;       /* sequence numbers between them are of this index, others of a previous index */
-    uint64_t purged;                /* the latest purge of removed nodes */
+    uint64_t purged;                /* the latest purge of all fetches, or of a node that was removed */
     uint64_t leader;                /* end of the leadership in ms; the low bits are the worker's number */
-    uint64_t walks, walked;
+    uint64_t scans_requested, scans_done; /* numbers of the last ones */
     uint64_t complete;              /* the scan after which the index has all files */
     struct cache_totals totals;
     /* Atomic. */

@@ -1,5 +1,5 @@
 /*
- * The part of the index for a purge by prefix: its files in pieces, and the removal of one.
+ * A purge by prefix: copies the files of the index in pieces, and removes one.
  */
 #include "cache/cache_zone_private.h"
 

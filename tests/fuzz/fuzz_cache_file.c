@@ -52,7 +52,7 @@ static uint64_t store(struct str key, struct str head, struct str body)
     uint64_t size;
 
     HOLDS(cache_file_create(&making) == 0 && cache_file_write(&making, body) == 0);
-    HOLDS(cache_file_complete(&making, key, head, &size) == 0);
+    HOLDS(cache_file_complete(&making, &id.hash, key, head, &size) == 0);
     return size;
 }
 

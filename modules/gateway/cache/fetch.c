@@ -14,7 +14,7 @@ static uint64_t cached_now_ms(const struct cached *cached)
 const struct cache_hash *cached_hash(struct cached *cached)
 {
     if (!cached->hashed)
-        cache_store_hash(cached->primary, &cached->origin.hash);
+        cache_hash_key(cached->primary, &cached->origin.hash);
     cached->hashed = true;
     return &cached->origin.hash;
 }

@@ -18,7 +18,7 @@ static int find_slice_key(struct cached *cached)
     cached->key = cached->p->slice.functions->key(cached->p);
     if (!cached->key.data)
         return -ENOMEM;
-    cache_store_hash(cached->key, &cached->origin.hash);
+    cache_hash_key(cached->key, &cached->origin.hash);
     if (conf->lock && !cached->fill_lock)
         cached->fill_lock = cache_store_fill_lock(cached->store, &cached->origin.hash, conf->lock_age_ms);
     return 0;

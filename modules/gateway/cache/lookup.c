@@ -212,7 +212,7 @@ static enum outcome begin_slice(struct cached *cached)
         cached->base.status = CACHED_MISS;
         return cached_fetch(cached);
     }
-    cache_store_hash(cached->key, &cached->origin.hash);
+    cache_hash_key(cached->key, &cached->origin.hash);
     cached->hashed = true;
     return find_by_key(cached);
 }

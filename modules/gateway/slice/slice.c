@@ -203,7 +203,7 @@ static enum outcome slice_begin(struct gateway_request *p)
     s->key = cached_metadata_key(p, cached_of(p)->primary);
     if (!s->key.data)
         return exchange_error_response(p->x, 500);
-    cache_store_hash(s->key, &s->origin.hash);
+    cache_hash_key(s->key, &s->origin.hash);
     find_first(s);
     return find_metadata(s);
 }

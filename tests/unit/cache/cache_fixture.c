@@ -53,7 +53,7 @@ uint64_t cache_fixture_store(struct cache_fixture *fixture, const struct cache_i
 
     ck_assert_int_eq(cache_file_create(&writer), 0);
     ck_assert_int_eq(cache_file_write(&writer, body), 0);
-    ck_assert_int_eq(cache_file_complete(&writer, str_from(key), str_from(head), &size), 0);
+    ck_assert_int_eq(cache_file_complete(&writer, &id->hash, str_from(key), str_from(head), &size), 0);
     ck_assert_int_eq(writer.fd, -1);
     return size;
 }

@@ -122,7 +122,7 @@ static struct cache_fill *begin_fill(const char *key)
     struct cache_origin origin = {.since = cache_zone_sequence(conf.zone)};
     struct cache_fill *made;
 
-    cache_store_hash(str_from(key), &origin.hash);
+    cache_hash_key(str_from(key), &origin.hash);
     made = cache_fill_begin(store, str_from(key), &origin, 0);
     ck_assert_ptr_nonnull(made);
     return made;

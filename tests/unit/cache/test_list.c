@@ -209,7 +209,7 @@ START_TEST(sizes_in_the_index_are_checked)
     open_all();
     store_response("/good", "head", STR("body"));
     store_response("/forged", "head", STR("body"));
-    cache_store_hash(STR("/forged"), &hash);
+    cache_hash_key(STR("/forged"), &hash);
     ck_assert(cache_zone_find(conf.zone, &hash, false, 0, &view, &victims));
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         ck_assert(cache_zone_grow(conf.zone, view.node, view.sequence, sizes[i]));

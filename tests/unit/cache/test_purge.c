@@ -99,7 +99,7 @@ START_TEST(updated_and_damaged_files_are_examined)
     open_loaded();
     store_response("/updated", "head", STR("body"));
     entry = look_up("/updated");
-    cache_store_hash(STR("/updated"), &hash);
+    cache_hash_key(STR("/updated"), &hash);
     cache_store_update(store, entry, STR("a longer head"), &hash, 0, NULL);
     cache_entry_unref(entry);
     store_response("/damaged", "head", STR("body"));

@@ -305,7 +305,7 @@ START_TEST(fill_lock_permits_one_fetch)
     cache_fixture_open(&fixture);
     open_store();
     wakes = 0;
-    cache_store_hash(STR("a"), &hash);
+    cache_hash_key(STR("a"), &hash);
     fill_lock = cache_store_fill_lock(store, &hash, 5000);
     ck_assert_uint_ne(fill_lock, 0);
     ck_assert_uint_eq(cache_store_fill_lock(store, &hash, 5000), 0);

@@ -366,7 +366,8 @@ int main(void)
 {
     const TTest *const tests[] = {
         stored_and_replaced, fetch_from_before_a_purge_is_not_stored, purged_fetch_is_removed_after_the_scan,
-        uses_are_counted, responses_are_counted_by_status, files_on_disk_are_indexed, files_with_greater_numbers_are_indexed, least_recently_used_is_evicted_first, full_index_evicts,
+        uses_are_counted, responses_are_counted_by_status, files_on_disk_are_indexed,
+        files_with_greater_numbers_are_indexed, least_recently_used_is_evicted_first, full_index_evicts,
         one_worker_holds_the_fill_lock, one_worker_leads, zone_of_the_master_withstands_overwriting,
         scan_is_pending_until_done_or_abandoned, death_with_the_lock_blocks_no_process,
     };
