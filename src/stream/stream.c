@@ -9,7 +9,7 @@
 #include "base/saturate.h"
 #include "log/access_log.h"
 #include "server/route.h"
-#include "stream/stream_steps.h"
+#include "stream/stream_private.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -89,7 +89,7 @@ static void serve_stream(struct stream *stream)
 }
 
 /* Counts the connection in the zone of the default server, or from then on in that of the selected one. */
-static void set_server(struct stream *stream, const struct virtual_server *virtual)
+static void set_virtual_server(struct stream *stream, const struct virtual_server *virtual)
 {
     unsigned slot = stream->worker->shared_index;
 
@@ -102,11 +102,11 @@ static void set_server(struct stream *stream, const struct virtual_server *virtu
 }
 
 /* Selects the virtual server by the client's server name, or without one; then serves the connection. */
-static void choose_server(struct stream *stream, const struct virtual_server *virtual)
+static void select_virtual_server(struct stream *stream, const struct virtual_server *virtual)
 {
     stream->prereading = false;
     stream->preread.bytes = stream->preread.input.length;
-    set_server(stream, virtual);
+    set_virtual_server(stream, virtual);
     stream_debug(stream, "server \"" STR_FMT "\"", STR_ARG(virtual->name));
     serve_stream(stream);
 }
@@ -124,7 +124,7 @@ static size_t preread_bytes(struct stream *stream, struct str bytes)
     }
     result = stream_preread(stream, bytes, &taken, &hello);
     if (result == 0)
-        choose_server(stream, route_by_name(stream->endpoint, str_of(hello.name, hello.name_length)));
+        select_virtual_server(stream, route_by_name(stream->endpoint, str_of(hello.name, hello.name_length)));
     else if (result == -EAGAIN)
         wire_receive(&stream->client);
     else
@@ -147,7 +147,7 @@ static void proxy_header_received(struct wire *wire, const struct proxy_header *
 }
 
 /* Returns false for a missing or invalid client certificate: the caller closes the connection, without a message. */
-static bool is_trusted(const struct stream *stream)
+static bool is_authenticated(const struct stream *stream)
 {
     const struct tls_session *tls = stream->client.tls;
     enum tls_client_state state = tls ? tls_session_client_state(tls) : TLS_CLIENT_ACCEPTED;
@@ -161,7 +161,7 @@ static bool is_trusted(const struct stream *stream)
 }
 
 /* Returns the virtual server whose certificate requirements the handshake met; the name is not looked up again. */
-static const struct virtual_server *server_of(const struct stream *stream)
+static const struct virtual_server *virtual_server_of(const struct stream *stream)
 {
     const struct tls_session *tls = stream->client.tls;
 
@@ -174,7 +174,7 @@ static void client_opened(struct wire *wire)
     struct stream *stream = stream_of(wire);
 
     stream_debug_opened(stream);
-    if (wire_got_plain_http(wire) || !is_trusted(stream)) {
+    if (wire_got_plain_http(wire) || !is_authenticated(stream)) {
         stream_reject(stream, 400);
         return;
     }
@@ -182,7 +182,7 @@ static void client_opened(struct wire *wire)
     if (stream->conf->ssl_preread && !wire->tls)
         wire_receive(wire);
     else
-        choose_server(stream, server_of(stream));
+        select_virtual_server(stream, virtual_server_of(stream));
 }
 
 static size_t client_received(struct wire *wire, struct str bytes)
@@ -289,7 +289,7 @@ static struct stream *stream_create(struct worker *worker, const struct endpoint
         return NULL;
     stream->worker = worker;
     stream->endpoint = endpoint;
-    set_server(stream, endpoint->servers[0]);
+    set_virtual_server(stream, endpoint->servers[0]);
     stream->address = *peer;
     stream->number = __atomic_add_fetch(&worker->shared->connection_number, 1, __ATOMIC_RELAXED);
     stream->timer.done = stream_timer_done;
@@ -298,7 +298,7 @@ static struct stream *stream_create(struct worker *worker, const struct endpoint
     stream->prereading = true;
     list_init(&stream->waiter.link);
     list_push(&worker->streams, &stream->link);
-    stream->began_ms = stream->moved_ms = stream_now_ms(stream);
+    stream->began_ms = stream->last_activity_ms = stream_now_ms(stream);
     stream->began_us = worker->loop.clock.monotonic_us;
     stream->status = 200;
     arena_init(&stream->arena, &worker->arenas, LIMIT_STREAM_MEMORY);
@@ -322,7 +322,7 @@ static void stream_accept(void *owner, struct listener *listener, int fd, const 
     if (stream &&
         wire_open(&stream->client, &worker->wires, endpoint->proxy_protocol ? &proxy_header_events : &client_events,
                   &stream->server_conf->wire, fd, endpoint->tls) == 0) {
-        loop_timer(&worker->loop, &stream->timer, stream->moved_ms + stream->conf->preread_timeout_ms);
+        loop_timer(&worker->loop, &stream->timer, stream->last_activity_ms + stream->conf->preread_timeout_ms);
         return;
     }
     if (!stream) {

@@ -2,7 +2,7 @@
  * The debug log of the clients that debug_connection selects.
  */
 #include "server/connection_debug.h"
-#include "stream/stream_steps.h"
+#include "stream/stream_private.h"
 
 #include <stdarg.h>
 

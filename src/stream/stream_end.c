@@ -3,7 +3,7 @@
  * upstream server's side (stream_server.c).
  */
 #include "server/exhaustion.h"
-#include "stream/stream_steps.h"
+#include "stream/stream_private.h"
 
 void stream_log_line(const struct stream *stream, enum log_level level, const char *what, int error)
 {
@@ -63,7 +63,7 @@ void stream_end_if_complete(struct stream *stream)
 
 void stream_record_activity(struct stream *stream)
 {
-    stream->moved_ms = stream_now_ms(stream);
+    stream->last_activity_ms = stream_now_ms(stream);
 }
 
 struct str stream_eval(struct stream *stream, const struct template *template)

@@ -2,7 +2,7 @@
  * The `stream` connections of a worker: for the control socket, and at the end of the worker.
  */
 #include "server/connection_query.h"
-#include "stream/stream_steps.h"
+#include "stream/stream_private.h"
 
 void stream_abort_all(struct worker *worker)
 {

@@ -3,7 +3,7 @@
  */
 #include "server/variables.h"
 #include "site/subjects.h"
-#include "stream/stream_steps.h"
+#include "stream/stream_private.h"
 
 #include <stdarg.h>
 #include <stdio.h>

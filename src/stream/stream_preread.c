@@ -2,7 +2,7 @@
  * `ssl_preread`: reads the ClientHello of a connection that is passed through, without a handshake.
  */
 #include "base/saturate.h"
-#include "stream/stream_steps.h"
+#include "stream/stream_private.h"
 
 #include <errno.h>
 

@@ -2,7 +2,7 @@
  * The upstream side of a `stream` connection: chooses a server, connects, tries another one after a failure; then
  * starts both flows.
  */
-#include "stream/stream_steps.h"
+#include "stream/stream_private.h"
 #include "upstream/upstream_bind.h"
 
 #include "base/saturate.h"

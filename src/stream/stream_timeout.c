@@ -1,7 +1,7 @@
 /*
  * The timeouts of a `stream` connection: preread_timeout, proxy_timeout, and the end of lingering.
  */
-#include "stream/stream_steps.h"
+#include "stream/stream_private.h"
 
 #include <errno.h>
 
@@ -12,10 +12,10 @@
 static uint64_t deadline_ms(const struct stream *stream)
 {
     if (wire_lingering(&stream->client))
-        return stream->moved_ms + stream->client.settings->lingering_ms;
+        return stream->last_activity_ms + stream->client.settings->lingering_ms;
     if (stream->prereading)
         return stream->began_ms + stream->conf->preread_timeout_ms;
-    return stream->moved_ms + stream->conf->timeout_ms;
+    return stream->last_activity_ms + stream->conf->timeout_ms;
 }
 
 /* Once wire_close was called, the timer also polls for the start of lingering, which no event reports. */

@@ -7,7 +7,7 @@
 #include "base/saturate.h"
 #include "build_options.h"
 #include "site/subjects.h"
-#include "stream/stream_steps.h"
+#include "stream/stream_private.h"
 
 #include <unistd.h>
 
@@ -47,8 +47,7 @@ static struct str get_realip_remote_port(const void *subject, struct str paramet
     return variable_port(stream_peer(subject), arena);
 }
 
-/* Address from the PROXY protocol header; NULL without one. */
-
+/* The source or destination of the PROXY protocol header; without a header, AF_UNSPEC. */
 static const struct sockaddr *proxy_header_address(const void *subject, bool source)
 {
     static const struct sockaddr unknown_address;
@@ -187,7 +186,7 @@ static struct str get_preread_alpn(const void *subject, struct str parameter, st
     return stream->preread.alpn;
 }
 
-/* Time and place. */
+/* Clock, machine and process. */
 
 static struct str get_msec(const void *subject, struct str parameter, struct arena *arena)
 {
@@ -265,7 +264,7 @@ static const struct variable variables[] = {
     {"server_port", false, get_server_port, .type = "number",
      .help = "Port to which the client connected."},
     {"session_time", false, get_session_time, .type = "seconds",
-     .help = "Time of the connection, with milliseconds."},
+     .help = "Duration of the connection, with milliseconds."},
     {"ssl_preread_alpn_protocols", false, get_preread_alpn, .type = "text",
      .help = "Protocols that the ClientHello offers by ALPN, separated by commas."},
     {"ssl_preread_protocol", false, get_preread_protocol, .type = "text",

@@ -5,7 +5,7 @@
 
 #include "base/saturate.h"
 #include "base/text_writer.h"
-#include "stream/stream_steps.h"
+#include "stream/stream_private.h"
 
 /* Joins the values of all servers that were tried. */
 static struct str join_attempts(const void *subject, struct arena *arena,

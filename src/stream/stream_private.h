@@ -1,8 +1,8 @@
 /*
  * Functions shared by the files of `stream`. Private to stream*.c.
  */
-#ifndef STREAM_STREAM_STEPS_H
-#define STREAM_STREAM_STEPS_H
+#ifndef STREAM_STREAM_PRIVATE_H
+#define STREAM_STREAM_PRIVATE_H
 
 #include "base/buffer.h"
 #include "server/connection_internal.h"
@@ -52,7 +52,7 @@ struct stream {
     uint64_t own_bytes;                         /* bytes sent by `return` */
     uint64_t began_us;
     struct op timer;
-    uint64_t moved_ms;                          /* time of the last activity */
+    uint64_t last_activity_ms;
     uint64_t began_ms;
     uint64_t number;                            /* $connection */
     uint64_t tries;
