@@ -33,8 +33,8 @@ struct control_value {
 struct control_call;
 
 /*
- * Handles a request. Returns 200 with the report, the result of control_fail, or CONTROL_PENDING: control_finish
- * follows, unless call->cancelled is called.
+ * Performs the action of a resource. Returns 200 with the report, the result of control_fail, or CONTROL_PENDING:
+ * control_finish follows, unless call->cancelled is called.
  */
 typedef int control_verb(struct control_call *call);
 
@@ -52,9 +52,9 @@ struct control_call {
     size_t body_length;
     struct op wake;                                 /* timer: more of the body has arrived */
     void *task;                                     /* of a verb that returned CONTROL_PENDING */
-    void (*cancelled)(struct control_call *call);   /* the same: the client has disconnected */
-    struct worker_request request;                  /* control_request_master */
-    control_verb *answered;                         /* its result responds */
+    void (*cancelled)(struct control_call *call);   /* of such a verb: the client has disconnected */
+    struct worker_request request;                  /* to the master */
+    control_verb *master_responded;                 /* see control_request_master */
 };
 
 enum { CONTROL_PENDING = 0 };
@@ -89,15 +89,18 @@ int control_query_text(struct control_call *call, const char *name, struct str *
 int control_query_number(struct control_call *call, const char *name, uint64_t high, uint64_t *out);
 
 /*
- * control_master.c: sends a request to the master; when that has handled it, the result of `answered` responds, which
- * may not be CONTROL_PENDING. Returns CONTROL_PENDING or the result of control_fail.
+ * control_master.c: sends a request to the master. When the master has responded, `responded` is called; its result,
+ * which may not be CONTROL_PENDING, is passed to control_finish. Returns CONTROL_PENDING or the result of control_fail.
  */
-int control_request_master(struct control_call *call, enum channel_kind kind, uint32_t index, control_verb *answered);
+int control_request_master(struct control_call *call, enum channel_kind kind, uint32_t index, control_verb *responded);
 
 /* control_upstreams.c: the columns of a server of a group, and its row. */
 extern const char *const control_peer_columns[];
 void control_write_peer(struct control_call *call, const struct upstream_shared *peer);
-/* The next entry in use from *index on, of the group unless group.data is NULL. `zone` may be NULL. NULL: none. */
+/*
+ * Returns the next entry in use from *index on, of any group if group.data is NULL, and moves *index past it. NULL:
+ * none. `zone` may be NULL.
+ */
 struct upstream_shared *control_next_peer(struct upstream_zone *zone, int *index, struct str group);
 
 /* The verbs by subject: control_workers.c, control_upstreams.c, control_certificates.c, control_configuration.c. */

@@ -19,7 +19,7 @@ struct entries_task {
 
 #define ABSENT ((struct str){NULL, 0})
 
-/* What is appended to the key of a response is after a line break. */
+/* By the suffix of the key, which begins with a line feed. */
 static const char *kind_of(const struct cache_listed *entry)
 {
     ssize_t end = str_find(entry->key, '\n');

@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "control/control.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -30,14 +31,14 @@ static int respond_call(struct control_call *call, int status, struct str text)
     struct exchange *x = call->x;
     struct headers *fields = &x->response.headers;
     struct str body = call->raw.data ? call->raw : arena_copy(&x->arena, text);
-    int error = body.data ? headers_add(fields, &x->arena, STR("Content-Type"), content_type(call)) : -1;
+    int error = body.data ? headers_add(fields, &x->arena, STR("Content-Type"), content_type(call)) : -ENOMEM;
 
     if (error == 0)
         error = headers_add(fields, &x->arena, STR("Cache-Control"), STR("no-store"));
     if (error == 0)
         x->response.body = body_bytes(&x->arena, body);
     x->response.status = status;
-    return error == 0 && x->response.body ? 0 : -1;
+    return error == 0 && !x->response.body ? -ENOMEM : error;
 }
 
 static int respond_error(struct control_call *call, int status)

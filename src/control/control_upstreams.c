@@ -27,7 +27,7 @@ void control_write_peer(struct control_call *call, const struct upstream_shared 
     report_number(report, shared_get(&peer->total_us) / 1000);
 }
 
-/* The entries have truncated names. */
+/* The entry may have a truncated name. */
 static bool is_group(const struct upstream_shared *peer, struct str group)
 {
     struct upstream_names names = upstream_read_names(peer);
@@ -49,14 +49,12 @@ struct upstream_shared *control_next_peer(struct upstream_zone *zone, int *index
 int control_upstreams(struct control_call *call)
 {
     struct upstream_zone *zone = upstream_pool_zone(call->worker->upstreams);
+    const struct upstream_shared *peer;
+    int index = 0;
 
     report_begin(&call->report, "upstreams", control_peer_columns);
-    for (int i = 0; zone && i < LIMIT_UPSTREAM_PEERS; i++) {
-        const struct upstream_shared *peer = upstream_zone_at(zone, i);
-
-        if (shared_get(&peer->holders) > 0)
-            control_write_peer(call, peer);
-    }
+    while ((peer = control_next_peer(zone, &index, (struct str){NULL, 0})) != NULL)
+        control_write_peer(call, peer);
     report_end(&call->report);
     return 200;
 }

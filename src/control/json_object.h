@@ -1,6 +1,6 @@
 /*
- * Parses the body of a request to the control socket: one JSON object (RFC 8259) whose members are texts, numbers and
- * switches.
+ * Parses the body of a request to the control socket: one JSON object (RFC 8259) whose members are texts, numbers,
+ * switches or null.
  */
 #ifndef CONTROL_JSON_OBJECT_H
 #define CONTROL_JSON_OBJECT_H
@@ -22,10 +22,9 @@ struct json_object {
     size_t count;
 };
 
-/* The reason of a failure: "a comma or } is expected", and the byte at which it was found, from 1. */
 struct json_fault {
-    const char *reason;
-    size_t at;
+    const char *reason;             /* "a comma or } is expected" */
+    size_t at;                      /* position of the byte, from 1 */
 };
 
 /* Texts are in the arena or in `text`. Names are unique. 0; -EINVAL with *out_fault; or -ENOMEM. */

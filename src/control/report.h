@@ -18,9 +18,12 @@ struct report {
 
 /* Begins the only list of the response: {"NAME": [ ..., or the line of column names. */
 void report_begin(struct report *report, const char *name, const char *const *columns);
-/* Begin a row, which then gets one value for each column, in their order. */
+/* Begins a row, which then gets one value for each column, in their order. */
 void report_row(struct report *report);
-/* data NULL: null, or "-". In a table, control characters become "?", because terminals interpret them. */
+/*
+ * data NULL: null; in a table "-", as for an empty text. In a table, bytes of control characters, which terminals
+ * interpret, and bytes that are not UTF-8 become "?".
+ */
 void report_text(struct report *report, struct str text);
 void report_number(struct report *report, uint64_t number);
 void report_signed(struct report *report, int64_t number);
