@@ -20,17 +20,17 @@ static int begin_trace(const struct exchange *x, struct otel_trace *trace)
     struct worker *worker = exchange_worker(x);
     const struct headers *headers = &client->request.headers;
     struct trace_context parent = {0};
-    struct str state = STR("");
+    struct str tracestate = STR("");
     int error = worker_random_id(worker, trace->span_id, sizeof(trace->span_id));
 
     if (error == 0 && (conf->context & CONTEXT_EXTRACT) && traceparent_read(headers, &parent))
-        error = tracestate_read(headers, &client->arena, &state);
+        error = tracestate_read(headers, &client->arena, &tracestate);
     else if (error == 0)
         error = worker_random_id(worker, trace->new_trace_id, sizeof(trace->new_trace_id));
     if (error < 0)
         return error;
     trace->parent = parent;
-    trace->state = state;
+    trace->tracestate = tracestate;
     trace->own.trace_id = parent.trace_id.data ? parent.trace_id : str_of(trace->new_trace_id, TRACE_ID_DIGITS);
     trace->own.span_id = str_of(trace->span_id, SPAN_ID_DIGITS);
     trace->begun = true;
@@ -79,8 +79,8 @@ static int set_fields(struct exchange *x, const struct otel_trace *trace)
         traceparent_write(&trace->own, text);
     if (error == 0)
         error = headers_add(headers, &x->arena, STR("traceparent"), str_of(text, TRACEPARENT_LENGTH));
-    if (error == 0 && !str_empty(trace->state))
-        error = headers_add(headers, &x->arena, STR("tracestate"), trace->state);
+    if (error == 0 && !str_empty(trace->tracestate))
+        error = headers_add(headers, &x->arena, STR("tracestate"), trace->tracestate);
     return error;
 }
 
@@ -93,7 +93,7 @@ static bool is_trace_field(struct str name)
  * A client that names the fields in Connection removes its own fields (RFC 9110 7.6.1), not those of this server: the
  * names are removed from Connection.
  */
-static int remove_connection_names(struct exchange *x)
+static int remove_connection_options(struct exchange *x)
 {
     struct str members[LIMIT_CONNECTION_OPTIONS];
     struct headers *headers = &x->request.headers;
@@ -130,7 +130,7 @@ static int inject_fields(struct exchange *x, const struct otel_trace *trace)
 {
     int error = set_fields(x, trace);
 
-    return error < 0 ? error : remove_connection_names(x);
+    return error < 0 ? error : remove_connection_options(x);
 }
 
 static enum outcome otel_handler(struct exchange *x, const void *conf, void *state)

@@ -48,10 +48,10 @@ struct otel_conf {
 /* In the client's exchange, for its subrequests, too. */
 struct otel_trace {
     bool begun;
-    bool decided;                   /* own.sampled is final */
+    bool decided;                   /* own.sampled is set */
     bool exported;                  /* the span of the request is exported when it ends */
     struct trace_context parent;    /* of the request; trace_id data NULL: none, or not read */
-    struct str state;               /* its tracestate; empty: none */
+    struct str tracestate;          /* of the request; empty: none */
     struct trace_context own;
     char new_trace_id[TRACE_ID_DIGITS];
     char span_id[SPAN_ID_DIGITS];

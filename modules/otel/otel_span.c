@@ -131,7 +131,7 @@ void otel_export_span(struct exchange *x, const struct otel_conf *conf, const st
         span->flags |= SPAN_HAS_PARENT;
     }
     span_set_name(span, span_name(x, conf));
-    span_set_state(span, trace->state);
+    span_set_tracestate(span, trace->tracestate);
     add_response(span, x);
     add_request(span, x);
     add_server(span, x);

@@ -57,6 +57,7 @@ MUST_CHECK int otlp_tls_context_open(struct otlp *otlp, struct str trusted, char
 /* Frees the context, if there is one. */
 void otlp_tls_context_close(struct otlp *otlp);
 
+/* Adds to one of the counters. */
 static inline void otlp_count(uint64_t *counter, uint64_t spans)
 {
     __atomic_fetch_add(counter, spans, __ATOMIC_RELAXED);

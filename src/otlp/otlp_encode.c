@@ -19,7 +19,7 @@ enum { SCOPE_NAME = 1, SCOPE_VERSION = 2 };
 enum {
     SPAN_FIELD_TRACE_ID = 1,
     SPAN_FIELD_SPAN_ID = 2,
-    SPAN_FIELD_STATE = 3,
+    SPAN_FIELD_TRACE_STATE = 3,
     SPAN_FIELD_PARENT_ID = 4,
     SPAN_FIELD_NAME = 5,
     SPAN_FIELD_KIND = 6,
@@ -35,8 +35,8 @@ enum { PAIR_KEY = 1, PAIR_VALUE = 2, ANY_STRING = 1, ANY_INT = 3 };
 
 enum { KIND_SERVER = 2, STATUS_ERROR = 2 };
 
-/* Of Span.flags: the flag sampled; whether the parent is remote is known; it is. */
-enum { FLAG_SAMPLED = 0x01, FLAG_KNOWS_REMOTE = 0x100, FLAG_REMOTE = 0x200 };
+/* SpanFlags of trace.proto: the trace flag sampled, CONTEXT_HAS_IS_REMOTE, CONTEXT_IS_REMOTE. */
+enum { FLAG_SAMPLED = 0x01, FLAG_HAS_IS_REMOTE = 0x100, FLAG_IS_REMOTE = 0x200 };
 
 enum { VARINT_MAX = 10 };
 
@@ -194,8 +194,8 @@ static void append_items(struct otlp_message *message, const struct span *span)
     while (span_next(span, &at, &item)) {
         if (item.kind == SPAN_NAME)
             append_text(message, SPAN_FIELD_NAME, item.text);
-        else if (item.kind == SPAN_STATE)
-            append_text(message, SPAN_FIELD_STATE, item.text);
+        else if (item.kind == SPAN_TRACESTATE)
+            append_text(message, SPAN_FIELD_TRACE_STATE, item.text);
         else
             append_attribute(message, SPAN_FIELD_ATTRIBUTES, &item);
     }
@@ -230,7 +230,7 @@ int otlp_message_add(struct otlp_message *message, const struct span *span)
     append_items(message, span);
     if (span->flags & SPAN_FAILED)
         append_status(message);
-    append_fixed(message, SPAN_FIELD_FLAGS, FLAG_SAMPLED | FLAG_KNOWS_REMOTE | (has_parent ? FLAG_REMOTE : 0), 4);
+    append_fixed(message, SPAN_FIELD_FLAGS, FLAG_SAMPLED | FLAG_HAS_IS_REMOTE | (has_parent ? FLAG_IS_REMOTE : 0), 4);
     end_submessage(message, at);
     error = message->error;
     if (error < 0)

@@ -18,8 +18,8 @@ struct otlp_message {
 /* Begins a request in memory of at most `max` bytes. `version` is that of the scope. */
 void otlp_message_begin(struct otlp_message *message, const struct otlp *otlp, struct str version, size_t max);
 /*
- * Adds a span. Control characters and invalid UTF-8 in its texts become U+FFFD. 0 or -errno: the message is then
- * unchanged, and without ENOMEM can be ended and sent.
+ * Adds a span. Control characters and invalid UTF-8 in its texts become U+FFFD. 0; -ENOBUFS: the message has no room
+ * for it, is unchanged, and can be ended and sent; or -ENOMEM.
  */
 MUST_CHECK int otlp_message_add(struct otlp_message *message, const struct span *span);
 /* Completes the request: its bytes are in `out`. 0 or -errno. */

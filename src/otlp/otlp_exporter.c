@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { QUIET_MS = 10 }; /* a worker that wakes the exporter without cause costs little CPU time */
+enum { QUIET_MS = 10 }; /* pause after a wakeup without a batch: limits the CPU time that a worker can cause */
 
 struct exporter {
     const struct otlp_exporter *settings;
@@ -31,7 +31,7 @@ struct exporter {
     struct span span;               /* a private copy */
     bool carried_over;              /* `span` did not fit into the last batch: it begins the next one */
     bool corrupt;                   /* the positions of a ring, or a span, were invalid */
-    char cause[128];                /* of the last failure; empty: none */
+    char cause[128];                /* of the last attempt's failure, for the log; empty: none */
     uint64_t logged_ms;             /* 0: no line was logged */
     uint64_t logged_full, logged_failed; /* counters at that time */
 };
@@ -43,7 +43,7 @@ uint64_t otlp_backoff_ms(unsigned attempt, uint64_t retry_after_ms)
     return delay_ms < retry_after_ms ? retry_after_ms : delay_ms;
 }
 
-/* At most one line a minute; `last`: the exporter ends. */
+/* Logs spans dropped since the last line, at most once per minute; with `last`, which is the end, in any case. */
 static void log_dropped(struct exporter *exporter, bool last)
 {
     uint64_t full = __atomic_load_n(&exporter->counters->dropped_full, __ATOMIC_RELAXED);
@@ -194,7 +194,7 @@ static void wait_for_batch(struct exporter *exporter, uint64_t due_ms)
     }
 }
 
-/* Looks at the channel without waiting. */
+/* Polls the channel without waiting. */
 static bool is_ending(struct exporter *exporter)
 {
     otlp_wait(&exporter->events, -1, 0, 0, true);

@@ -117,7 +117,7 @@ static int complete_early(struct otlp_response_reader *reader)
     return reader->response.status > 0 ? complete_response(reader, false) : -EBADMSG;
 }
 
-/* Returns true if the body is of no use: neither a partial success, nor before the next response. */
+/* Returns true if the body need not be read: it has no partial success, and the connection is not used again. */
 static bool head_received(struct otlp_response_reader *reader)
 {
     reader->response.status = reader->reply.status;

@@ -11,7 +11,7 @@
 struct otlp_events {
     int channel_fd;                 /* -1 once it is closed */
     bool ending;
-    uint64_t end_ms;                /* if ending: no wait is longer (monotonic) */
+    uint64_t end_ms;                /* if ending: the monotonic time at which every wait ends */
 };
 
 struct otlp_socket {
@@ -21,8 +21,8 @@ struct otlp_socket {
 };
 
 /*
- * Waits until the descriptor (-1: none) has one of the poll(2) events. False: `deadline_ms` is reached, which is
- * shortened when the exporter begins to end; or `until_ending`, and it ends.
+ * Waits until the descriptor (-1: none) has one of the poll(2) events. False: the deadline has passed (`deadline_ms`,
+ * or events->end_ms if the exporter ends), poll failed, or with `until_ending` the exporter ends.
  */
 bool otlp_wait(struct otlp_events *events, int fd, short wanted, uint64_t deadline_ms, bool until_ending);
 /* The monotonic time in milliseconds. */

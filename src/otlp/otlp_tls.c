@@ -36,7 +36,7 @@ static void output_ciphertext(void *owner, struct str bytes)
         tls->output_error = error;
 }
 
-/* A client's session keeps its key, and therefore calls neither. */
+/* Not called: the session of a client keeps its key, and seals its records itself. */
 static void output_record(void *owner, uint8_t type, struct str plaintext)
 {
 }

@@ -40,7 +40,7 @@ void span_set_name(struct span *span, struct str name)
     add_item(span, SPAN_NAME, STR(""), str_slice(name, 0, LIMIT_SPAN_TEXT));
 }
 
-void span_set_state(struct span *span, struct str state)
+void span_set_tracestate(struct span *span, struct str state)
 {
     size_t length = state.length;
 
@@ -49,7 +49,7 @@ void span_set_state(struct span *span, struct str state)
             length--;
     }
     if (length > 0)
-        add_item(span, SPAN_STATE, STR(""), str_slice(state, 0, length));
+        add_item(span, SPAN_TRACESTATE, STR(""), str_slice(state, 0, length));
 }
 
 void span_add_text(struct span *span, struct str key, struct str value)
@@ -106,7 +106,7 @@ bool span_is_valid(const struct span *span)
         return false;
     after_name = at;
     for (size_t start = at; span_next(span, &at, &item); start = at) {
-        bool is_state = item.kind == SPAN_STATE;
+        bool is_state = item.kind == SPAN_TRACESTATE;
 
         if (item.kind == SPAN_NAME || str_empty(item.key) != is_state || (is_state && start != after_name))
             return false;

@@ -1,6 +1,6 @@
 /*
- * A finished span as a worker stores it in shared memory: fixed fields, then attributes in the order in which they were
- * added. The exporter reads a copy, and trusts none of its lengths.
+ * A finished span as a worker stores it in shared memory: fixed fields, then items in the order in which they were
+ * added. The exporter reads a copy, and checks all its lengths.
  */
 #ifndef OTLP_SPAN_H
 #define OTLP_SPAN_H
@@ -8,7 +8,7 @@
 #include "base/limits.h"
 #include "base/str.h"
 
-enum span_item_kind { SPAN_NAME, SPAN_STATE, SPAN_TEXT, SPAN_NUMBER };
+enum span_item_kind { SPAN_NAME, SPAN_TRACESTATE, SPAN_TEXT, SPAN_NUMBER };
 
 enum { SPAN_TRACE_BYTES = 16, SPAN_ID_BYTES = 8 };
 
@@ -29,7 +29,7 @@ _Static_assert(sizeof(struct span) == LIMIT_SPAN_BYTES, "a span fills its place"
 
 struct span_item {
     enum span_item_kind kind;
-    struct str key;                 /* empty for SPAN_NAME, SPAN_STATE */
+    struct str key;                 /* empty for SPAN_NAME, SPAN_TRACESTATE */
     struct str text;                /* of all but SPAN_NUMBER; any bytes */
     uint64_t number;                /* SPAN_NUMBER */
 };
@@ -43,7 +43,7 @@ void span_set_name(struct span *span, struct str name);
  * Sets the tracestate (W3C Trace Context), unless it is empty: of one longer than LIMIT_SPAN_TEXT bytes, the first
  * members that fit. Called after span_set_name, before attributes are added.
  */
-void span_set_state(struct span *span, struct str state);
+void span_set_tracestate(struct span *span, struct str state);
 /* Adds an attribute; its value is truncated to LIMIT_SPAN_TEXT bytes. Without room it is only counted in `dropped`. */
 void span_add_text(struct span *span, struct str key, struct str value);
 void span_add_number(struct span *span, struct str key, uint64_t value);
@@ -54,8 +54,8 @@ void span_add_number(struct span *span, struct str key, uint64_t value);
  */
 MUST_CHECK bool span_next(const struct span *span, size_t *at, struct span_item *out_item);
 /*
- * True for a private copy that a worker may have written: a name, a state or none, and attributes up to `length`, ids,
- * times in order.
+ * True if a private copy is well-formed: a name, a tracestate or none, then attributes up to `length`; ids that are not
+ * zero; and times in order.
  */
 MUST_CHECK bool span_is_valid(const struct span *span);
 

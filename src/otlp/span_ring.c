@@ -121,7 +121,7 @@ void span_ring_commit(struct span_zone *zone, unsigned worker)
     const uint64_t one = 1;
 
     __atomic_store_n(&ring->head, head, __ATOMIC_RELEASE);
-    /* Not at every span: the exporter may be busy, and then finds them when it has sent its batch. */
+    /* Not for each span: an exporter that is sending takes the waiting spans afterwards without being woken. */
     if ((head - __atomic_load_n(&ring->tail, __ATOMIC_RELAXED)) % zone->wake_at == 0 &&
         write(zone->wake_fd, &one, sizeof(one)) < 0)
         return; /* EAGAIN: it is readable */
@@ -146,7 +146,7 @@ uint64_t span_zone_waiting(const struct span_zone *zone)
     return sum;
 }
 
-/* Empties a ring. The number of its spans is not known; what it can hold at most is counted. */
+/* Empties a ring. The number of its spans is not known: its capacity is counted. */
 static void discard_ring(struct span_zone *zone, struct ring *ring, uint64_t tail, uint64_t waiting)
 {
     __atomic_store_n(&ring->tail, tail + waiting, __ATOMIC_RELEASE);

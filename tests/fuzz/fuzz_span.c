@@ -13,8 +13,8 @@ static void add_item(struct span *span, const struct span_item *item)
     case SPAN_NAME:
         span_set_name(span, item->text);
         break;
-    case SPAN_STATE:
-        span_set_state(span, item->text);
+    case SPAN_TRACESTATE:
+        span_set_tracestate(span, item->text);
         break;
     case SPAN_TEXT:
         span_add_text(span, item->key, item->text);
@@ -34,7 +34,7 @@ static void check_items(const struct span *span)
 
     for (size_t before = 0; span_next(span, &at, &item); before = at) {
         HOLDS(at > before && at <= sizeof(span->items));
-        truncated |= item.text.length > LIMIT_SPAN_TEXT || (item.kind == SPAN_STATE && str_empty(item.text));
+        truncated |= item.text.length > LIMIT_SPAN_TEXT || (item.kind == SPAN_TRACESTATE && str_empty(item.text));
         add_item(&again, &item);
     }
     HOLDS(at <= span->length);

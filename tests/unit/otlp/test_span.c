@@ -75,7 +75,7 @@ START_TEST(ids_are_parsed)
 }
 END_TEST
 
-START_TEST(a_long_state_keeps_the_first_members)
+START_TEST(a_long_tracestate_keeps_the_first_members)
 {
     struct span *span = calloc(1, sizeof(*span));
     struct span_item item;
@@ -84,35 +84,35 @@ START_TEST(a_long_state_keeps_the_first_members)
 
     memset(state, 'a', sizeof(state));
     span_set_name(span, STR("/"));
-    span_set_state(span, STR(""));
-    span_set_state(span, str_of(state, sizeof(state))); /* not one member fits */
+    span_set_tracestate(span, STR(""));
+    span_set_tracestate(span, str_of(state, sizeof(state))); /* not one member fits */
     ck_assert_uint_eq(span->length, 5);
     state[3] = state[300] = state[LIMIT_SPAN_TEXT + 1] = ',';
-    span_set_state(span, str_of(state, sizeof(state)));
+    span_set_tracestate(span, str_of(state, sizeof(state)));
     ck_assert(span_next(span, &at, &item) && span_next(span, &at, &item));
-    ck_assert(item.kind == SPAN_STATE && str_equal(item.text, str_of(state, 300)));
+    ck_assert(item.kind == SPAN_TRACESTATE && str_equal(item.text, str_of(state, 300)));
     span->length = 5;
     at = 5;
     state[LIMIT_SPAN_TEXT] = ',';
-    span_set_state(span, str_of(state, sizeof(state)));
+    span_set_tracestate(span, str_of(state, sizeof(state)));
     ck_assert(span_next(span, &at, &item) && str_equal(item.text, str_of(state, LIMIT_SPAN_TEXT)));
     free(span);
 }
 END_TEST
 
-START_TEST(a_state_follows_the_name)
+START_TEST(a_tracestate_follows_the_name)
 {
     struct span *span = calloc(1, sizeof(*span));
 
     span->trace_id[0] = span->span_id[0] = 1;
     span_set_name(span, STR("/"));
-    span_set_state(span, STR("a=1"));
+    span_set_tracestate(span, STR("a=1"));
     span_add_text(span, STR("k"), STR("v"));
     ck_assert(span_is_valid(span));
-    span_set_state(span, STR("b=2")); /* a second one, after an attribute */
+    span_set_tracestate(span, STR("b=2")); /* a second one, after an attribute */
     ck_assert(!span_is_valid(span));
     span->length = 5;
-    span_set_state(span, STR("a=1"));
+    span_set_tracestate(span, STR("a=1"));
     span->items[5] = SPAN_TEXT; /* an attribute without a key */
     ck_assert(!span_is_valid(span));
     free(span);
@@ -180,7 +180,8 @@ int main(void)
 {
     const TTest *const tests[] = {items_are_read_in_order, long_values_are_truncated,
                                   attributes_without_room_are_counted,
-                                  ids_are_parsed, a_long_state_keeps_the_first_members, a_state_follows_the_name,
+                                  ids_are_parsed, a_long_tracestate_keeps_the_first_members,
+                                  a_tracestate_follows_the_name,
                                   overwritten_spans_are_rejected, no_bytes_are_read_outside_the_items,
                                   NULL};
 
