@@ -192,17 +192,17 @@ static bool wait_client(struct acme_run *run, pid_t pid, int *fd, uint64_t deadl
     }
 }
 
-/* The whole group, because the client may have started others. */
+/* Signals the whole group: the client may have started other processes, which may ignore SIGTERM. */
 static int kill_client(struct acme_run *run, pid_t pid, int fd)
 {
+    bool ended;
     int status;
 
     kill(-pid, SIGTERM);
-    if (!wait_client(run, pid, &fd, now_ms() + KILL_MS, false, &status)) {
-        kill(-pid, SIGKILL);
-        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-            continue;
-    }
+    ended = wait_client(run, pid, &fd, now_ms() + KILL_MS, false, &status);
+    kill(-pid, SIGKILL);
+    while (!ended && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
     return run->events->ending ? -EINTR : -ETIMEDOUT;
 }
 

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 
 static char logged[1 << 16];
-static unsigned lost_signals;
+static unsigned lost_signals;       /* SIGTERM that no process got */
 
 int __real_kill(pid_t pid, int signal_number);
 int __wrap_kill(pid_t pid, int signal_number);
@@ -18,7 +18,7 @@ int __wrap_kill(pid_t pid, int signal_number)
 {
     int result = __real_kill(pid, signal_number);
 
-    lost_signals += result < 0;
+    lost_signals += result < 0 && signal_number == SIGTERM;
     return result;
 }
 
@@ -107,12 +107,13 @@ START_TEST(too_many_arguments_are_refused)
 }
 END_TEST
 
-START_TEST(a_slow_client_is_killed_with_its_children)
+/* The script writes the process id of its child to the file `child`. */
+static void check_child_is_killed(const char *script)
 {
     char text[64] = "";
     FILE *stream;
 
-    set_up("#!/bin/sh\ntrap '' TERM\n/bin/sleep 600 & echo $! >child\nwait; wait; /bin/sleep 600\n");
+    set_up(script);
     run.timeout_ms = 500;
     ck_assert_int_eq(acme_client_run(&run), -ETIMEDOUT);
     stream = fopen(path_of("child"), "re");
@@ -131,6 +132,17 @@ START_TEST(a_slow_client_is_killed_with_its_children)
     }
     ck_assert_int_eq(kill(atoi(text), 0), -1);
     tear_down();
+}
+
+START_TEST(a_slow_client_is_killed_with_its_children)
+{
+    check_child_is_killed("#!/bin/sh\ntrap '' TERM\n/bin/sleep 600 & echo $! >child\nwait; wait; /bin/sleep 600\n");
+}
+END_TEST
+
+START_TEST(a_child_that_ignores_the_signal_is_killed)
+{
+    check_child_is_killed("#!/bin/sh\n(trap '' TERM; exec /bin/sleep 600) & echo $! >child\nwait\n");
 }
 END_TEST
 
@@ -212,6 +224,7 @@ int main(void)
                                          client_that_cannot_be_executed_is_reported,
                                          too_many_arguments_are_refused,
                                          a_slow_client_is_killed_with_its_children,
+                                         a_child_that_ignores_the_signal_is_killed,
                                          death_by_a_signal_is_reported_as_such,
                                          the_end_of_the_process_ends_the_client,
                                          the_end_of_a_long_output_is_kept,
