@@ -90,7 +90,7 @@ static bool is_program(const char *path)
     return stat(path, &state) == 0 && S_ISREG(state.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Finds a program as execvp(3) does. */
+/* Finds a program in PATH. */
 static bool find_program(const char *name, char path[PATH_MAX])
 {
     const char *list = getenv("PATH");
@@ -105,7 +105,7 @@ static bool find_program(const char *name, char path[PATH_MAX])
     return false;
 }
 
-/* In the new process, which is a copy of a server with open files: only the three standard ones stay. */
+/* In the new process: closes the descriptors of the server except the three standard ones, and executes the program. */
 static _Noreturn void become_client(struct acme_run *run, const char *program, int output, pid_t parent)
 {
     static const char *const removed[] = {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS",
@@ -125,8 +125,7 @@ static _Noreturn void become_client(struct acme_run *run, const char *program, i
     for (size_t i = 0; i < sizeof(removed) / sizeof(removed[0]); i++)
         unsetenv(removed[i]);
     if (setenv(ACME_CHALLENGES, run->challenges, 1) < 0 || setenv(ACME_CHALLENGE_TYPE, run->challenge_type, 1) < 0 ||
-        setenv("HOME", run->home, 1) < 0 ||
-        setenv("LC_ALL", "C", 1) < 0)
+        setenv("HOME", run->home, 1) < 0 || setenv("LC_ALL", "C", 1) < 0)
         _exit(NOT_STARTED);
     execv(program, run->arguments);
     fprintf(stderr, "%s cannot be started (%d: %s)\n", program, errno, strerror(errno));

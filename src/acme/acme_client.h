@@ -21,9 +21,7 @@ struct acme_events {
     bool replaced;                  /* USR1 was received: the process ends when no client runs */
 };
 
-/*
- * Opens the signals, which stay blocked in this process. Returns 0 or -errno.
- */
+/* Opens the signals, which stay blocked in this process. Returns 0 or -errno. */
 MUST_CHECK int acme_events_open(struct acme_events *events, int control_fd);
 /* Closes signal_fd; control_fd belongs to the caller. */
 void acme_events_close(struct acme_events *events);

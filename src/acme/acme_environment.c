@@ -63,7 +63,8 @@ static void parse_lines(const char *path, struct str text, struct acme_environme
             continue;
         acme_environment_finish(environment);
         snprintf(environment->error, sizeof(environment->error),
-                 "acme.environment: line %u of \"%s\" is not NAME=VALUE; delete words as \"export\"", number, path);
+                 "acme.environment: line %u of \"%s\" is not NAME=VALUE; delete words such as \"export\"", number,
+                 path);
         return;
     }
 }

@@ -1,5 +1,5 @@
 /*
- * The file of acme.environment: variables for the client, as the credentials of a DNS provider. Only the renewal
+ * The file of acme.environment: variables for the client, such as credentials of a DNS provider. Only the renewal
  * process reads it, before it drops the privileges of the master; the values are passed to the client, and never
  * logged.
  */

@@ -21,8 +21,8 @@ MUST_CHECK int acme_file_read(const char *path, const struct acme_certificate *c
                               struct acme_validity *out_validity);
 
 /*
- * True if the first certificate of `chain` (PEM) is the installed one, and has no names but those of the configuration,
- * to which a client that renews it would add.
+ * True if the first certificate of `chain` (PEM) is the installed one, and has as many names as the configuration: a
+ * client that renews a certificate keeps all its names.
  */
 bool acme_file_is_installed(const struct acme_certificate *certificate, const char *chain);
 

@@ -119,7 +119,7 @@ static int remove_entry(const char *path, const struct stat *state, int kind, st
     return remove(path);
 }
 
-/* lego 4.9 leaves the mode of the account's key to the umask. Until here, only the owner can pass clients/. */
+/* lego 4.9 creates the account's key with the mode of the umask; the mode of clients/ protects it meanwhile. */
 static int restrict_entry(const char *path, const struct stat *state, int kind, struct FTW *place)
 {
     return S_ISREG(state->st_mode) ? chmod(path, 0600) : 0;

@@ -1,6 +1,6 @@
 /*
- * The adapters of client programs: what the requests for certificates with different clients have in common, and one
- * table entry for each client. Private to acme/.
+ * The adapters of client programs: one table entry for each client, and the functions that all adapters use. Private to
+ * acme/.
  */
 #ifndef ACME_ACME_PROGRAM_H
 #define ACME_ACME_PROGRAM_H

@@ -33,8 +33,11 @@ static int make_hook(struct renewal *renewal)
     return error;
 }
 
-/* Without a failed write, also one with an earlier time: the clock of another machine may be behind. */
-static bool is_current(const struct certificate_state *state, const struct acme_attempt *stored)
+/*
+ * True if the stored attempt replaces that in memory: any, because the clock of another machine may be behind; after a
+ * failed write only a later one.
+ */
+static bool replaces_attempt(const struct certificate_state *state, const struct acme_attempt *stored)
 {
     return !state->unwritten || stored->tried_s > state->attempt.tried_s ||
            stored->queried_s > state->attempt.queried_s;
@@ -57,7 +60,7 @@ static int64_t read_next_s(struct renewal *renewal, size_t index, struct acme_va
         log_write(renewal->settings->log, LOG_ERROR, "acme: \"" STR_FMT "\" is not a certificate with its key (%d: %s)",
                   STR_ARG(certificate->file), -error, strerror(-error));
     state->file_invalid = error < 0 && error != -ENOENT;
-    if (acme_attempt_read(certificate->attempt_file.data, &stored) == 0 && is_current(state, &stored))
+    if (acme_attempt_read(certificate->attempt_file.data, &stored) == 0 && replaces_attempt(state, &stored))
         state->attempt = stored;
     valid = error == 0 ? out_validity : NULL;
     state->due_s = acme_due_s(valid, &state->attempt, renewal_now_s(), state->random);
@@ -74,7 +77,6 @@ static void report_status(struct renewal *renewal, size_t index, const struct ac
     bool by_window = acme_window_decides(attempt, renewal_now_s());
     bool exact = by_window || attempt->failures > 0 || next_s > state->due_s;
     struct acme_status status = {.not_after_s = validity ? (uint64_t)validity->not_after_s : 0,
-                                 .tried_s = (uint64_t)attempt->tried_s,
                                  .next_s = (uint64_t)(exact ? next_s : state->due_s),
                                  .failures = attempt->failures,
                                  .window = by_window};

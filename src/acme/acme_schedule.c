@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* `part` * random / 2^32, for parts below 2^31. */
+/* `part` * random / 2^32; a greater part counts as 2^31 - 1. */
 static int64_t random_share(int64_t part, uint32_t random)
 {
     return part > INT32_MAX ? random_share(INT32_MAX, random) : (part * (int64_t)random) >> 32;
@@ -89,7 +89,7 @@ int64_t acme_due_s(const struct acme_validity *validity, const struct acme_attem
 }
 
 int64_t acme_window_query_s(const struct acme_validity *validity, const struct acme_attempt *attempt, int64_t now_s,
-                   uint32_t random)
+                            uint32_t random)
 {
     int64_t delay_s = delayed_s(attempt, now_s);
 
@@ -131,11 +131,11 @@ static bool read_number(struct str *text, struct str name, uint64_t *out)
 /* The lines about the window, which a file of an earlier version lacks. */
 static void read_answer(struct str *text, struct acme_attempt *attempt)
 {
-    uint64_t asked, window;
+    uint64_t queried, window;
 
-    if (read_number(text, STR("asked"), &asked) && read_number(text, STR("window"), &window) &&
+    if (read_number(text, STR("asked"), &queried) && read_number(text, STR("window"), &window) &&
         window <= ACME_WINDOW_REACHED) {
-        attempt->queried_s = (int64_t)asked;
+        attempt->queried_s = (int64_t)queried;
         attempt->window = (int)window;
     }
 }

@@ -54,7 +54,6 @@ void acme_status_set(struct acme_zone *zone, size_t index, const struct acme_sta
     struct acme_status *item = &zone->items[index];
 
     __atomic_store_n(&item->not_after_s, status->not_after_s, __ATOMIC_RELAXED);
-    __atomic_store_n(&item->tried_s, status->tried_s, __ATOMIC_RELAXED);
     __atomic_store_n(&item->next_s, status->next_s, __ATOMIC_RELAXED);
     __atomic_store_n(&item->failures, status->failures, __ATOMIC_RELAXED);
     __atomic_store_n(&item->window, status->window, __ATOMIC_RELAXED);
@@ -70,7 +69,6 @@ bool acme_status_get(const struct acme_zone *zone, size_t index, struct acme_sta
         return false;
     item = &zone->items[index];
     out_status->not_after_s = __atomic_load_n(&item->not_after_s, __ATOMIC_RELAXED);
-    out_status->tried_s = __atomic_load_n(&item->tried_s, __ATOMIC_RELAXED);
     out_status->next_s = __atomic_load_n(&item->next_s, __ATOMIC_RELAXED);
     out_status->failures = __atomic_load_n(&item->failures, __ATOMIC_RELAXED);
     out_status->window = __atomic_load_n(&item->window, __ATOMIC_RELAXED);

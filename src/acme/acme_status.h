@@ -12,17 +12,15 @@ struct acme_zone *acme_zone_open(size_t count);
 /* Accepts NULL. */
 void acme_zone_close(struct acme_zone *zone);
 
-/*
- * Whether a certificate is being renewed, here or on another machine with the same state folder: challenges may exist.
- * Without a zone (NULL) it is false.
- */
+/* Stores whether a certificate is being renewed, here or on another machine with the same state folder. */
 void acme_zone_set_renewing(struct acme_zone *zone, bool renewing);
+/* Returns it: challenges may exist. False without a zone (NULL). */
 bool acme_zone_renewing(const struct acme_zone *zone);
 
 /* A copy of one certificate's state. */
 struct acme_status {
     uint64_t not_after_s;           /* end of the validity; 0: there is no certificate yet */
-    uint64_t tried_s, next_s;       /* last attempt (0: none), next one */
+    uint64_t next_s;                /* the next attempt */
     uint64_t failures;
     /* 1: the window of the authority decides about the next attempt; 0: two thirds of the lifetime. */
     uint64_t window;
