@@ -238,7 +238,7 @@ static struct str get_rate(const void *subject, struct str parameter, struct are
     return arena_print_number(arena, throttled_body ? throttled_body->rate : 0);
 }
 
-static const struct variable variables[] = {{"limit_rate", false, get_rate, .type = "bytes a second",
+static const struct variable variables[] = {{"limit_rate", false, get_rate, .type = "bytes per second",
      .help = "Limit of the response."}};
 static const struct variable_table variable_table = {variables, 1, NULL};
 

@@ -229,7 +229,7 @@ START_TEST(a_renewed_certificate_is_installed)
 }
 END_TEST
 
-START_TEST(only_the_authority_of_the_certificate_is_asked)
+START_TEST(only_the_authority_of_the_certificate_is_queried)
 {
     enum acme_window window;
 
@@ -256,7 +256,7 @@ int main(void)
                                   a_wildcard_is_requested_by_dns_01, an_external_account_is_bound,
                                   a_deleted_account_is_forgotten, faults_are_named,
                                   help_shows_support_of_the_window, each_answer_has_its_result,
-                                  a_renewed_certificate_is_installed, only_the_authority_of_the_certificate_is_asked,
+                                  a_renewed_certificate_is_installed, only_the_authority_of_the_certificate_is_queried,
                                   NULL};
 
     return run_tests("acme_lego", tests);

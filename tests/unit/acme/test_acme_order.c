@@ -23,7 +23,7 @@ START_TEST(each_client_has_its_name)
 }
 END_TEST
 
-START_TEST(a_client_may_not_know_the_window)
+START_TEST(a_client_may_not_support_the_window)
 {
     order_set_up(ACME_UACME, "uacme", RECORDS "echo --ari-disable\n");
     ck_assert(!acme_order_supports_window(&order));
@@ -64,7 +64,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {each_client_has_its_name, a_client_may_not_know_the_window,
+    const TTest *const tests[] = {each_client_has_its_name, a_client_may_not_support_the_window,
                                   without_its_environment_no_client_runs,
                                   a_certificate_that_cannot_be_stored_is_reported, NULL};
 

@@ -114,7 +114,7 @@ START_TEST(a_window_that_was_reached_makes_a_certificate_due)
 }
 END_TEST
 
-START_TEST(the_window_is_asked_for_repeatedly)
+START_TEST(the_window_is_queried_repeatedly)
 {
     int64_t now = 1010 * DAY, back = now - LIMIT_ACME_SKEW_S - 1;
     struct acme_attempt attempt = {0};
@@ -247,7 +247,7 @@ int main(void)
                                          a_certificate_that_arrives_too_old_is_not_requested_at_once,
                                          a_window_ahead_delays_the_renewal,
                                          a_window_that_was_reached_makes_a_certificate_due,
-                                         the_window_is_asked_for_repeatedly,
+                                         the_window_is_queried_repeatedly,
                                          attempt_of_another_machine_counts,
                                          failures_are_counted_and_cleaned,
                                          an_attempt_survives_a_restart,
