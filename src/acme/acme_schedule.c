@@ -121,11 +121,12 @@ void acme_attempt_failed(struct acme_attempt *attempt, uint64_t retry_ms, const 
     }
 }
 
+/* Sums of two numbers do not overflow. */
 static bool read_number(struct str *text, struct str name, uint64_t *out)
 {
     struct str line = str_cut(text, '\n');
 
-    return str_equal(str_cut(&line, ' '), name) && str_to_u64(str_or_empty(line), out) == 0 && *out <= INT64_MAX;
+    return str_equal(str_cut(&line, ' '), name) && str_to_u64(str_or_empty(line), out) == 0 && *out <= INT64_MAX / 2;
 }
 
 /* The lines about the window, which a file of an earlier version lacks. */

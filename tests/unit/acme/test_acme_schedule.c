@@ -200,6 +200,7 @@ START_TEST(malformed_attempts_are_ignored)
         "tried 1\nnext x\nfailures 3\nerror x\n",
         "next 2\ntried 1\nfailures 3\nerror x\n",
         "tried 99999999999999999999\nnext 2\nfailures 3\nerror x\n",
+        "tried 9223372036854775807\nnext 2\nfailures 3\nerror x\n",
         "tried 18446744073709551615\nnext 2\nfailures 3\nerror x\n",
         "tried 1\nnext 2\nfailures 3\nfault x\n",
     };
