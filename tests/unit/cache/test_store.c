@@ -52,11 +52,11 @@ START_TEST(uses_are_counted_before_storing)
 }
 END_TEST
 
-static unsigned reliefs;
+static unsigned writable_calls;
 
-static void relieved(void *owner)
+static void count_writable(void *owner)
 {
-    reliefs++;
+    writable_calls++;
 }
 
 START_TEST(large_bodies_are_written_while_they_arrive)
@@ -68,21 +68,21 @@ START_TEST(large_bodies_are_written_while_they_arrive)
     cache_fixture_open(&fixture);
     open_store();
     made = begin_fill("large");
-    made->writable = relieved;
-    reliefs = 0;
+    made->writable = count_writable;
+    writable_calls = 0;
     for (unsigned i = 0; i < 100; i++) {
         memset(piece, (int)i, sizeof(piece));
         ck_assert_int_eq(buffer_append(&body, str_of(piece, sizeof(piece))), 0);
         cache_fill_add(made, str_of(piece, sizeof(piece)));
         if (cache_fill_must_wait(made)) {
-            unsigned before = reliefs;
+            unsigned before = writable_calls;
 
-            for (unsigned k = 0; k < 1000 && reliefs == before; k++)
+            for (unsigned k = 0; k < 1000 && writable_calls == before; k++)
                 ck_assert_int_ge(loop_run_iteration(&loop, loop.clock.monotonic_ms + 10), 0);
-            ck_assert_uint_eq(reliefs, before + 1);
+            ck_assert_uint_eq(writable_calls, before + 1);
         }
     }
-    ck_assert_uint_gt(reliefs, 0);
+    ck_assert_uint_gt(writable_calls, 0);
     cache_fill_end(made, STR("head"));
     finish_tasks();
     check_is("large", "head", buffer_str(&body));
@@ -338,17 +338,17 @@ START_TEST(fill_lock_permits_one_fetch)
 }
 END_TEST
 
-static unsigned renewals;
+static unsigned updates_ended;
 
-static void renewed(struct cache_head_update *head_update)
+static void update_ended(struct cache_head_update *head_update)
 {
     ck_assert_ptr_null(head_update->task);
-    renewals++;
+    updates_ended++;
 }
 
 START_TEST(updated_heads_are_found)
 {
-    struct cache_head_update head_update = {.ended = renewed};
+    struct cache_head_update head_update = {.ended = update_ended};
     struct cache_entry *entry, *newer;
 
     cache_fixture_open(&fixture);
@@ -364,9 +364,9 @@ START_TEST(updated_heads_are_found)
     newer = look_up("a");
     cache_store_update(store, newer, STR("three"), &newer->id.hash, 0, &head_update);
     ck_assert_ptr_nonnull(head_update.task);
-    ck_assert_uint_eq(renewals, 0);
+    ck_assert_uint_eq(updates_ended, 0);
     finish_tasks();
-    ck_assert_uint_eq(renewals, 1);
+    ck_assert_uint_eq(updates_ended, 1);
     check_is("a", "three", STR("body"));
     cache_entry_unref(newer);
     newer = look_up("a");
@@ -374,7 +374,7 @@ START_TEST(updated_heads_are_found)
     cache_head_update_cancel(&head_update);
     cache_head_update_cancel(&head_update);
     finish_tasks();
-    ck_assert_uint_eq(renewals, 1); /* the head is written nevertheless */
+    ck_assert_uint_eq(updates_ended, 1); /* the head is written nevertheless */
     check_is("a", "four", STR("body"));
     cache_entry_unref(newer);
     cache_entry_unref(entry);
