@@ -11,7 +11,7 @@
 
 struct cache_store;
 
-/* Creates a store. `conf` is open and outlives it. NULL when out of memory. */
+/* Creates a store. `conf` is open and outlives it. `worker` is the slot of the worker. NULL when out of memory. */
 struct cache_store *cache_store_create(struct loop *loop, struct log *log, const struct cache_conf *conf,
                                        unsigned worker);
 /* Stops the store, which must not be used afterwards. Operations in flight end soon. Accepts NULL. */

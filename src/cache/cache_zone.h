@@ -143,9 +143,9 @@ unsigned cache_zone_files(struct cache_zone *zone, uint32_t *cursor, uint64_t si
 bool cache_zone_purge_file(struct cache_zone *zone, const struct cache_id *id, uint64_t since);
 
 /*
- * Acquires the fill lock of a hash until `until_ms` for the holder `fill_lock`, a number other than 0 that is the slot
- * of the worker modulo LIMIT_WORKERS. Returns false if another holder has it, and true without a lock if the index is
- * full.
+ * Acquires the fill lock of a hash until `until_ms` for the holder `fill_lock`: a number other than 0, whose remainder
+ * by LIMIT_WORKERS is the slot of the worker. Returns false if another holder has it, and true without a lock if the
+ * index is full.
  */
 bool cache_zone_fill_lock(struct cache_zone *zone, const struct cache_hash *hash, uint64_t fill_lock, uint64_t now_ms,
                           uint64_t until_ms, struct cache_victims *victims);

@@ -1,5 +1,5 @@
 /*
- * Functions shared by the files of `stream`. Private to stream*.c.
+ * The state of a connection, and functions shared by the files of `stream`. Private to stream*.c.
  */
 #ifndef STREAM_STREAM_PRIVATE_H
 #define STREAM_STREAM_PRIVATE_H
