@@ -2,9 +2,8 @@
 import os
 import re
 import shutil
-import signal
-import subprocess
-import time
+
+from . import tracers
 
 CLOCK_TICKS_MIN = 10                # the ratio of user and system time requires this number of ticks
 CLOCK_TICKS = os.sysconf('SC_CLK_TCK')
@@ -77,30 +76,18 @@ class SystemCalls:
     """Counts the system calls of processes inside a with block by perf or strace; `total` is None if both are missing or fail."""
 
     def __init__(self, pids):
-        self.total = None
-        self.perf = shutil.which('perf')
-        self.strace = shutil.which('strace')
-        listed = ','.join(map(str, pids))
-        if self.perf:
-            self.command = [self.perf, 'stat', '-x,', '-e', 'raw_syscalls:sys_enter', '-p', listed]
-        elif self.strace:
-            self.command = [self.strace, '-f', '-c', *(word for pid in pids for word in ('-p', str(pid)))]
-        else:
-            self.command = None
+        self.pids, self.total = pids, None
+        self.tracer = self.pattern = None
 
     def __enter__(self):
-        if self.command:
-            self.tracer = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                            stderr=subprocess.PIPE, text=True)
-            time.sleep(0.4)
+        if shutil.which('perf'):
+            self.tracer = tracers.Perf('stat', '-x,', '-e', 'raw_syscalls:sys_enter', '-p', ','.join(map(str, self.pids)))
+            self.pattern = r'^(\d+),,raw_syscalls'
+        elif shutil.which('strace'):
+            self.tracer = tracers.Strace(self.pids)
+            self.pattern = r'^100\.00\s+\S+\s+(?:\d+\s+)?(\d+)\s+(?:\d+\s+)?total'
         return self
 
     def __exit__(self, *_):
-        if not self.command:
-            return
-        if self.tracer.poll() is None:
-            self.tracer.send_signal(signal.SIGINT)
-        output = self.tracer.communicate(timeout=30)[1]
-        found = re.search(r'^(\d+),,raw_syscalls', output, re.M) if self.perf else \
-            re.search(r'^100\.00\s+\S+\s+(?:\d+\s+)?(\d+)\s+(?:\d+\s+)?total', output, re.M)
+        found = self.tracer and re.search(self.pattern, self.tracer.end(), re.M)
         self.total = int(found.group(1)) if found else None

@@ -2,12 +2,10 @@
 import os
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
-import time
 
-from . import load_generator, servers
+from . import load_generator, servers, tracers
 
 SAMPLES_PER_SECOND = 2000
 COMPONENTS = (('kernel', r'\[(kernel|vdso|guest)|\.ko'), ('crypto', r'libcrypto'), ('ssl', r'libssl'), ('c_library', r'^(libc|ld-linux|libpthread|libm)[.-]'))
@@ -31,26 +29,21 @@ class PerfSamples:
     """Samples the processes by perf inside a with block; `shares` is None if perf took no samples."""
 
     def __init__(self, pids):
-        self.shares = None
-        self.perf = shutil.which('perf')
-        if not self.perf:
+        self.pids, self.shares = pids, None
+        if not shutil.which('perf'):
             raise servers.BenchmarkError('perf is not installed (Debian: linux-perf)')
         self.folder = tempfile.TemporaryDirectory(prefix='sluice-profile-')
-        self.data = os.path.join(self.folder.name, 'data')
-        self.command = [self.perf, 'record', '-q', '-F', str(SAMPLES_PER_SECOND), '-p', ','.join(map(str, pids)), '-o', self.data]
+        self.samples = os.path.join(self.folder.name, 'samples')
 
     def __enter__(self):
-        self.tracer = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(0.4)
+        self.tracer = tracers.Perf('record', '-q', '-F', str(SAMPLES_PER_SECOND), '-p', ','.join(map(str, self.pids)), '-o', self.samples)
         return self
 
     def __exit__(self, *_):
         with self.folder:
-            if self.tracer.poll() is None:
-                self.tracer.send_signal(signal.SIGINT)
-            self.tracer.wait(60)
-            done = subprocess.run([self.perf, 'report', '-i', self.data, '--stdio', '-q', '--no-children', '-g', 'none', '--sort', 'dso',
-                                   '-t', ';'], capture_output=True, text=True, check=False)
+            self.tracer.end()
+            done = subprocess.run(['perf', 'report', '-i', self.samples, '--stdio', '-q', '--no-children', '-g', 'none', '--sort', 'dso', '-t', ';'],
+                                  capture_output=True, text=True, check=False)
             self.shares = shares(done.stdout)
 
 
