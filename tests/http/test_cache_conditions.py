@@ -343,15 +343,19 @@ def test_many_at_once(served, client, upstream, path):
         assert fetch(client, target).body == BIG and len(upstream.requests_of(target)) == 1
 
 
-def test_graceful_reload_completes_the_storing(client, other, served, upstream, held, path):
+def test_graceful_reload_completes_the_storing(client, served, upstream, held, path):
+    """The old worker ends when it has stored the response."""
     target = path()
     go = held(target)
     assert fetch(client, target, 'If-None-Match: "v1"').status == 304
     client.close()
-    before = served.server.errors().count(' runs, ')
-    served.server.process.send_signal(signal.SIGHUP)
-    wait_for(lambda: served.server.errors().count(' runs, ') > before, 'the new workers run')
+    server = served.server
+    before, old = server.errors().count(server_kit.RUNS), set(server.workers())
+    server.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: server.errors().count(server_kit.RUNS) > before, 'the new worker runs')
+    assert old < set(server.workers())
     go.set()
+    wait_for(lambda: not old & set(server.workers()), 'the end of the old worker')
     fresh = served.connect(promoted=False)
     stored(fresh, target)
     assert fetch(fresh, target).body == HUGE and len(upstream.requests_of(target)) == 1

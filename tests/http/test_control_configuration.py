@@ -9,6 +9,7 @@ import subprocess
 import pytest
 import yaml
 from kit import server as server_kit
+from kit.lifetime import wait_for
 from test_control import Controlled
 
 SNIPPET = 'return: 200 "loaded\\n"  # Grüße\n'
@@ -79,7 +80,7 @@ def test_edit_and_reload(configured):
     assert lines[begin + 3:] == ['-' + SNIPPET.strip(), '+' + SNIPPET.replace('loaded', 'edited').strip()]
     assert configured.get('/').body == b'loaded\n'
     configured.reload()
-    assert configured.get('/').body == b'edited\n'
+    wait_for(lambda: configured.get('/').body == b'edited\n', 'a response of the new workers')
     assert configured.states(0) == {configured.main.name: 'unchanged', 'conf.d/one.yaml': 'unchanged'}
     configured.snippet.write_text('')
     assert '-' + SNIPPET.replace('loaded', 'edited').strip() in configured.diff(1).stdout

@@ -264,8 +264,8 @@ def test_reload_during_the_body(tmp_path, site, loop, gates):
         request = Request(Plain(port), gates, '/upload', 'length')
         request.send_up_to(PIECES // 2)
         server.tree['http']['server'] = [block('1k', '1k', 2)]
-        with open(server.config_path, 'w', encoding='utf-8') as stream:
-            stream.write(server_kit.yaml(server.tree) + '\n')
+        server.write_configuration()
+        old = set(server.workers())
         server.process.send_signal(signal.SIGHUP)
         request.other.close()
         wait_for(lambda: Plain(port).body('/generation') == b'2', 'the new configuration')
@@ -274,8 +274,9 @@ def test_reload_during_the_body(tmp_path, site, loop, gates):
         response = request.client.read()
         assert response.status == 200 and response.body == BODY
         request.close()
+        wait_for(lambda: not old & set(server.workers()), 'the end of the old worker')
         client = Plain(port).connect()
-        assert client.fetch('POST', '/upload', body=BODY).status in (200, 413)    # 200 comes from an old worker
+        assert client.fetch('POST', '/upload', body=BODY).status == 413
         client.close()
     finally:
         server.stop()
