@@ -86,7 +86,7 @@ def cached_site(launch, loop, transport, new_directory, upstream, workers=1, **e
         '/deaf/': {**to, 'proxy_cache_obey_requests': False},
         '/stale/': {**to, 'proxy_cache_use_stale': ['error', 'timeout', 'http_500', 'http_404'], 'proxy_read_timeout': '300ms'},
         '/revalidate/': {**to, 'proxy_cache_revalidate': True},
-        '/lock/': {**to, 'proxy_cache_lock': True},
+        '/lock/': {**to, 'proxy_cache_lock': True, 'proxy_cache_lock_timeout': '100s', 'proxy_cache_lock_age': '100s'},
         '/hasty/': {**to, 'proxy_cache_lock': True, 'proxy_cache_lock_timeout': '200ms'},
         '/background/': {**to, 'proxy_cache_background_update': True, 'proxy_cache_use_stale': 'updating'},
         '/updating/': {**to, 'proxy_cache_use_stale': 'updating'},
@@ -154,25 +154,27 @@ def stored(client, path, fields=''):
              f'{path} is stored')
 
 
-def concurrent_requests(served, target, count=20):
-    """Sends `count` requests at once; returns status, body and cache status of each."""
-    targets = []
+def concurrent_requests(served, target, count=20, received=lambda number: None):
+    """Sends `count` requests at once; returns status, body and cache status of each. Calls `received` with the number of responses so far."""
+    responses = []
 
     def one():
         client = served.connect(promoted=False)
         response = fetch(client, target)
-        targets.append((response.status, response.body, response.headers.get('x-cache')))
+        responses.append((response.status, response.body, response.headers.get('x-cache')))
+        received(len(responses))
         client.close()
     threads = [threading.Thread(target=one) for _ in range(count)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return targets
+    return responses
 
 
-def slow(upstream, target, answer='Cache-Control: max-age=60', delay=0.4):
+def delayed(upstream, target, wait, answer='Cache-Control: max-age=60'):
+    """A script that responds when `wait` returns."""
     def respond(peer):
-        time.sleep(delay)
+        wait()
         return upstream.send_response(peer, answer, f'{target} {len(upstream.requests_of(target))}'.encode())
     return respond

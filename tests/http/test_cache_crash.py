@@ -7,7 +7,7 @@ import threading
 import time
 
 import pytest
-from cache_site import BIG, HIT, MISS, Scripted, fetch, concurrent_requests, lines, slow
+from cache_site import BIG, HIT, MISS, Scripted, concurrent_requests, delayed, fetch, lines
 from kit import http1, server as server_kit
 from kit.lifetime import alive, kill_each, wait_for
 
@@ -265,7 +265,7 @@ def test_stored_range_is_completed_after_a_kill(cache, upstream):
 
 
 def test_workers_coalesce_concurrent_requests(cache, upstream):
-    upstream.answers['/slow'] = slow(upstream, '/slow')
+    upstream.answers['/slow'] = delayed(upstream, '/slow', lambda: time.sleep(0.4))
     server = cache(workers=4)
     responses = concurrent_requests(server, '/slow', 40)
     assert len(upstream.requests_of('/slow')) == 1
@@ -275,15 +275,13 @@ def test_workers_coalesce_concurrent_requests(cache, upstream):
 def test_killed_worker_releases_the_fill_lock(cache, upstream):
     halted = threading.Event()
     upstream.answers['/big'] = halting(upstream, '/big', halted)
-    server = cache(workers=1, location={'proxy_cache_lock_age': '60s', 'proxy_cache_lock_timeout': '60s'})
+    server = cache(workers=1, location={'proxy_cache_lock_age': '1h', 'proxy_cache_lock_timeout': '1h'})
     start_download(server, '/big')
     wait_for(lambda: temporary(server), 'it is being stored')
     os.kill(server.workers()[0], signal.SIGKILL)
     halted.set()
     wait_for(lambda: server.workers(), 'another worker')
-    began = time.monotonic()
     assert fetched(server, '/big').body == WHOLE
-    assert time.monotonic() - began < 30      # much less than proxy_cache_lock_age
 
 
 def test_disconnection_releases_the_fill_lock(cache, upstream):
