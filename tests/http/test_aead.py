@@ -115,8 +115,7 @@ def test_reload_applies_a_changed_ssl_aead(certificate, tmp_path, site, built):
         wait_for(lambda: server_kit.RUNS in server.errors(), 'the first generation runs')
         for count, engine in enumerate(['openssl', 'ipsec-mb' if built else 'auto', 'openssl']):
             server.tree['ssl_aead'] = engine
-            with open(server.config_path, 'w', encoding='utf-8') as stream:
-                stream.write(server_kit.yaml(server.tree) + '\n')
+            server.write_configuration()
             before = len(server.errors())
             server.process.send_signal(signal.SIGHUP)
             wait_for(lambda position=before: server_kit.RUNS in server.errors()[position:], 'the new generation runs')

@@ -62,8 +62,7 @@ def test_passed_sockets_are_used(activate):
     assert early.get('/one.txt').body == b'one\n'
     assert f'no server listens on 127.0.0.1:{unused.getsockname()[1]}' in server.errors()
     server.tree['worker_processes'] = 3
-    with open(server.config_path, 'w', encoding='utf-8') as stream:
-        stream.write(server_kit.yaml(server.tree) + '\n')
+    server.write_configuration()
     for times in (1, 2):
         for _ in range(20):
             for each in (port, own):

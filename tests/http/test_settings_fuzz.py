@@ -131,8 +131,7 @@ class Fuzzed(server_kit.Server):
         """Reloads and returns when a new connection reaches the new configuration."""
         self.generation = next(self.number)
         self.tree['http']['server'] = [self.block(all_chains, self.generation)]
-        with open(self.config_path, 'w', encoding='utf-8') as stream:
-            stream.write(server_kit.yaml(self.tree) + '\n')
+        self.write_configuration()
         self.process.send_signal(signal.SIGHUP)
         wait_for(lambda: self.fetch('/generation') == str(self.generation), self.output)
 

@@ -212,8 +212,7 @@ def test_upgrade_under_load_fails_no_request(server):
         wait_for(lambda: server.errors().count('exited with status 1: this server continues') == 3, 'the invalid configuration is refused')
         wait_for(lambda: server.pid() == before, 'the pid file has its name again')
         server.tree['http']['server'][0]['location']['/new'] = {'return': '200 new'}
-        with open(server.config_path, 'w', encoding='utf-8') as stream:
-            stream.write(server_kit.yaml(server.tree) + '\n')
+        server.write_configuration()
         status, messages = server.upgrade()
         assert status == 0, messages
     assert load.faults == [] and all(count > UPGRADES for count in load.counts.values())
