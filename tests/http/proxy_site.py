@@ -53,9 +53,11 @@ def stalls_in_body(peer):
     peer.at_end()
 
 
-def answers_early(peer):
+def responds_early(peer):
+    """Responds before the body has arrived. A close with unread bytes would reset the connection: reads until the proxy closes."""
     peer.send('HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\nConnection: close\r\n\r\nno\n')
-    time.sleep(0.2)
+    while peer.fill():
+        pass
 
 
 def closes_without_response(peer):
@@ -96,11 +98,11 @@ def echo(peer):
 
 
 def events(peer):
+    """Pauses longer than proxy_read_timeout between the events."""
     peer.send(OK + 'Content-Type: text/event-stream; charset=utf-8\r\nCache-Control: no-cache\r\n\r\n')
     for number in range(3):
         peer.send(f'data: {number}\n\n')
         time.sleep(0.8)
-
 
 
 def heartbeats(peer):
@@ -144,7 +146,7 @@ SCRIPTS = {
     '/reset': reset_midway,
     '/never': never,
     '/half': stalls_in_body,
-    '/early': answers_early,
+    '/early': responds_early,
     '/closes': closes_without_response,
     '/closes-too': closes_without_response,
     '/trailers': trailers,
@@ -198,7 +200,7 @@ BROKEN = {
 
 SCRIPTS.update({path: responds_with(text) for path, text in BROKEN.items()})
 
-PATIENT = {'proxy_read_timeout': '400ms'}
+IMPATIENT = {'proxy_read_timeout': '400ms'}
 
 
 @pytest.fixture(scope='module')
@@ -245,10 +247,10 @@ def locations(upstream, other, local, closed_port):
         '/name/': {'proxy_pass': f'http://localhost:{upstream.port}/'},
         '/dead/': {'proxy_pass': f'http://127.0.0.1:{closed_port}'},
         '/no-such-name/': {'proxy_pass': 'http://no-such-name.invalid/'},
-        '/never': {'proxy_pass': to, **PATIENT},
-        '/half': {'proxy_pass': to, **PATIENT},
-        '/events': {'proxy_pass': to, **PATIENT},
-        '/socket': {'proxy_pass': to, **PATIENT, 'client_body_timeout': '300ms', 'send_timeout': '300ms'},
+        '/never': {'proxy_pass': to, **IMPATIENT},
+        '/half': {'proxy_pass': to, **IMPATIENT},
+        '/events': {'proxy_pass': to, **IMPATIENT},
+        '/socket': {'proxy_pass': to, **IMPATIENT, 'client_body_timeout': '300ms', 'send_timeout': '300ms'},
         '/moved/': {'proxy_pass': to + '/go/'},
         '/moved-off/': {'proxy_pass': to + '/go/', 'proxy_redirect': 'off'},
         '/go/': {'proxy_pass': to},

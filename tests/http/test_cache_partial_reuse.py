@@ -173,14 +173,14 @@ def test_concurrent_completions_are_coalesced(served, client, upstream, path):
         own = served.connect(promoted=False)
         got.append(fetch(own, target))
         own.close()
-    concurrent_requests = [threading.Thread(target=one) for _ in range(4)]
-    concurrent_requests[0].start()
+    threads = [threading.Thread(target=one) for _ in range(4)]
+    threads[0].start()
     assert arrived.wait(20)
-    for thread in concurrent_requests[1:]:
+    for thread in threads[1:]:
         thread.start()
     wait_for_storing(0.2)
     go.set()
-    for thread in concurrent_requests:
+    for thread in threads:
         thread.join(30)
     assert [response.body == data for response in got] == [True] * 4
     assert sorted(response.headers['x-cache'] for response in got) == [HIT] * 3 + [PARTIAL]

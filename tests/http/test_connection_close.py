@@ -199,14 +199,14 @@ def test_rule_17_uncached_bodies_without_descriptors(start_server, files, transp
         reader = http1.connect(server.ports[transport], transport, timeout=60 * server_kit.PATIENCE)
         reader.send('GET /two HTTP/1.1\r\nHost: localhost\r\n\r\n')
         readers.append((reader, int(reader.head().headers['content-length'])))
-    concurrent_requests = [socket.create_connection(('127.0.0.1', server.ports['plain'])) for _ in range(60)]
+    connections = [socket.create_connection(('127.0.0.1', server.ports['plain'])) for _ in range(60)]
     wait_for(lambda: 'out of file descriptors' in server.errors(), 'no descriptor left', 20)
     assert status('/body') in (None, 200, 503)
     for reader, length in readers:
         drop_from_page_cache(os.path.join(files[0], 'two'))
         assert read_slowly(reader, length) == files[1]
         reader.close()
-    for sock in concurrent_requests:
+    for sock in connections:
         sock.close()
     wait_for(lambda: status('/small') == 200, 'it serves again', 20)
     assert server.workers() == worker, 'the worker has not been replaced'

@@ -393,10 +393,10 @@ def test_concurrent_requests_fetch_each_slice_once(served, upstream, path):
         client = served.connect(promoted=False)
         got.append(fetch(client, target).body)
         client.close()
-    concurrent_requests = [threading.Thread(target=fetch_once) for _ in range(8)]
-    for one in concurrent_requests:
+    threads = [threading.Thread(target=fetch_once) for _ in range(8)]
+    for one in threads:
         one.start()
-    for one in concurrent_requests:
+    for one in threads:
         one.join(60 * server_kit.PATIENCE)
     assert got == [data] * 8
     requests = upstream.ranges(target)

@@ -13,7 +13,7 @@ import time
 import pytest
 from kit import server as server_kit, tls_end
 from kit.http1 import tls_context
-from kit.lifetime import refused, wait_for
+from kit.lifetime import peers_of, refused, wait_for
 
 LARGE = bytes(range(251)) * 16384       # 4 MiB
 LINGER = struct.pack('ii', 1, 0)
@@ -421,7 +421,7 @@ def test_resources_are_released(streams):
     stream.sendall(b'a')
     stream.recv(1)
     stream.close()
-    time.sleep(0.2)
+    wait_for(lambda: peers_of(streams.server.workers()[0]) <= {0}, 'no connection is open')
     sockets, _ = streams.descriptors()
 
     def disconnect_after(name, number):

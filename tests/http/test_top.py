@@ -72,8 +72,14 @@ def watched(start, site, certificate, tmp_path):
     server.plain, server.port = ports
     server.stream_port = stream_port
     server.start(ports)
+    server.ready_s = int(time.time())
     yield server
     upstream.stop()
+
+
+def wait_for_another_start_time(watched):
+    """Waits until a server that starts now has another start time, which is in seconds."""
+    wait_for(lambda: int(time.time()) > watched.ready_s, 'another second')
 
 
 def test_sample_under_load(watched):
@@ -176,8 +182,8 @@ def test_restart_between_the_readings(watched):
     process = subprocess.Popen([server_kit.SLUICE, 'top', f'http://127.0.0.1:{watched.plain}/status', '--once', '--json', '--interval', '5'],
                                stdout=subprocess.PIPE, text=True)
     wait_for(lambda: server_kit.read_text(watched.access_path).count('/status') > before, 'the first reading')
-    time.sleep(1.1)     # the start time of the server is in seconds
     watched.stop()
+    wait_for_another_start_time(watched)
     watched.start([watched.plain])
     output, _ = process.communicate(timeout=60 * PATIENCE)
     assert process.returncode == 0
@@ -398,7 +404,7 @@ def test_view_continues_after_a_server_restart(watched, view):
     watched.stop()
     rows = shown.wait_for('Connection refused', 'the fault')
     assert 'SEND PATH' in '\n'.join(rows), 'the last values stay'
-    time.sleep(1)
+    wait_for_another_start_time(watched)
     watched.start([watched.plain])
     shown.wait_for('The server has restarted.', 'the restart')
     shown.wait_for('q quit', 'no fault')
