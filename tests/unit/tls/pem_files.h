@@ -14,7 +14,7 @@ struct pem_pair {
 /* Makes an empty directory; aborts the test on failure. */
 void pem_directory_make(void);
 void pem_directory_remove(void);
-/* Returns the path of a file in the directory; valid until pem_folder_remove. */
+/* Returns the path of a file in the directory; valid until pem_directory_remove. */
 struct str pem_path(const char *name);
 
 /*

@@ -9,27 +9,30 @@
 static struct pem_pair first, second;
 static struct tls_certificate certificate;
 
-static void make_all(void)
+/* Once for all tests: the generation of an RSA key takes long. */
+static void make_pairs(void)
 {
-    pem_directory_make();
     first = pem_make("EC", "first", -1, 9, NULL);
     second = pem_make("RSA", "second", -1, 9, NULL);
-    pem_write_certificates("site.pem", &first.certificate, 1);
-    pem_write_key("site.key", first.key, NULL, false);
-    certificate = (struct tls_certificate){pem_path("site.pem"), pem_path("site.key")};
 }
 
-static void free_all(void)
+static void free_pairs(void)
 {
     pem_free(&first);
     pem_free(&second);
-    pem_directory_remove();
 }
 
-static void write_second(void)
+static void write_pair(const struct pem_pair *pair)
 {
-    pem_write_certificates("site.pem", &second.certificate, 1);
-    pem_write_key("site.key", second.key, NULL, false);
+    pem_write_certificates("site.pem", &pair->certificate, 1);
+    pem_write_key("site.key", pair->key, NULL, false);
+}
+
+static void write_first(void)
+{
+    pem_directory_make();
+    write_pair(&first);
+    certificate = (struct tls_certificate){pem_path("site.pem"), pem_path("site.key")};
 }
 
 static void report_fault(void *owner, const struct tls_fault *fault)
@@ -37,13 +40,13 @@ static void report_fault(void *owner, const struct tls_fault *fault)
     snprintf(owner, 300, "%s", fault->text);
 }
 
-static bool renew(struct tls_pair *pair, size_t server, const struct tls_settings *settings, char *sent)
+static bool reload(struct tls_pair *pair, size_t server, const struct tls_settings *settings, char *fault_text)
 {
     struct tls_files files = {NULL, 0};
 
-    sent[0] = '\0';
-    bool good = tls_files_read(settings, &files, report_fault, sent) &&
-                tls_context_reload(pair->context, server, &files, &pair->log, report_fault, sent);
+    fault_text[0] = '\0';
+    bool good = tls_files_read(settings, &files, report_fault, fault_text) &&
+                tls_context_reload(pair->context, server, &files, &pair->log, report_fault, fault_text);
     tls_files_finish(&files);
     return good;
 }
@@ -59,14 +62,14 @@ static bool client_sees(const struct tls_pair *pair, X509 *expected)
 
 static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
 
-/* Renews the certificates of the default server, whose context every connection has first, and of a server for SNI. */
+/* Reloads the certificates of the default server, whose context every connection has first, and of a server for SNI. */
 START_TEST(new_connections_get_the_new_certificate)
 {
     static const struct str names[2][1] = {{{"one.test", 8}}, {{"two.test", 8}}};
     struct tls_settings servers[2] = {pair_settings(), pair_settings()};
     int which = _i / 2;
     struct tls_pair pair;
-    char sent[300];
+    char fault_text[300];
 
     for (int i = 0; i < 2; i++)
         servers[i].names = names[i];
@@ -79,8 +82,8 @@ START_TEST(new_connections_get_the_new_certificate)
     ck_assert(client_sees(&pair, first.certificate));
     pair_exchange(&pair, 100);
     SSL_SESSION *stored = SSL_get1_session(pair.client);
-    write_second();
-    ck_assert_msg(renew(&pair, (size_t)which, &servers[which], sent), "%s", sent);
+    write_pair(&second);
+    ck_assert_msg(reload(&pair, (size_t)which, &servers[which], fault_text), "%s", fault_text);
     pair_exchange(&pair, 20000); /* the existing connection continues */
     pair_shutdown(&pair);
     pair_reconnect(&pair);
@@ -100,17 +103,17 @@ START_TEST(new_connections_get_the_new_certificate)
 }
 END_TEST
 
-/* The connection was accepted before the renewal, and the ClientHello arrives after it. */
+/* The connection was accepted before the reload, and the ClientHello arrives after it. */
 START_TEST(pending_connection_gets_the_new_certificate)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
-    char sent[300];
+    char fault_text[300];
 
     settings.certificates = &certificate;
     pair_open(&pair, &settings, 1);
-    write_second();
-    ck_assert(renew(&pair, 0, &settings, sent));
+    write_pair(&second);
+    ck_assert(reload(&pair, 0, &settings, fault_text));
     ck_assert_int_eq(pair_handshake(&pair), 0);
     ck_assert(client_sees(&pair, second.certificate));
     pair_exchange(&pair, 100);
@@ -153,7 +156,7 @@ START_TEST(invalid_files_change_nothing)
     struct tls_settings settings = pair_settings();
     uint64_t before, after;
     struct tls_pair pair;
-    char sent[300];
+    char fault_text[300];
 
     settings.certificates = &certificate;
     pair_open(&pair, &settings, 1);
@@ -162,13 +165,13 @@ START_TEST(invalid_files_change_nothing)
     invalid_files[_i].change();
     after = tls_files_stamp(&settings);
     ck_assert_uint_ne(after, before);
-    ck_assert(!renew(&pair, 0, &settings, sent));
-    ck_assert_msg(strstr(sent, invalid_files[_i].words), "%s", sent);
+    ck_assert(!reload(&pair, 0, &settings, fault_text));
+    ck_assert_msg(strstr(fault_text, invalid_files[_i].words), "%s", fault_text);
     ck_assert_int_eq(pair_handshake(&pair), 0);
     ck_assert(client_sees(&pair, first.certificate));
-    write_second();
+    write_pair(&second);
     ck_assert_uint_ne(tls_files_stamp(&settings), after);
-    ck_assert(renew(&pair, 0, &settings, sent));
+    ck_assert(reload(&pair, 0, &settings, fault_text));
     pair_reconnect(&pair);
     ck_assert_int_eq(pair_handshake(&pair), 0);
     ck_assert(client_sees(&pair, second.certificate));
@@ -182,18 +185,18 @@ START_TEST(truncated_files_are_rejected)
     struct tls_settings settings = pair_settings();
     struct tls_files files = {NULL, 0};
     struct tls_pair pair;
-    char sent[300];
+    char fault_text[300];
 
     settings.certificates = &certificate;
     pair_open(&pair, &settings, 1);
-    ck_assert(tls_files_read(&settings, &files, report_fault, sent));
-    ck_assert(tls_context_reload(pair.context, 0, &files, &pair.log, report_fault, sent));
+    ck_assert(tls_files_read(&settings, &files, report_fault, fault_text));
+    ck_assert(tls_context_reload(pair.context, 0, &files, &pair.log, report_fault, fault_text));
     size_t whole = files.length, head = 4 + (size_t) * (uint32_t *)(void *)files.bytes;
     size_t lengths[] = {0, 3, 4, head - 1, head, head + 4};
     for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
         files.length = lengths[i];
-        ck_assert_msg(!tls_context_reload(pair.context, 0, &files, &pair.log, report_fault, sent), "%zu", lengths[i]);
-        ck_assert_ptr_nonnull(strstr(sent, "was not read"));
+        ck_assert_msg(!tls_context_reload(pair.context, 0, &files, &pair.log, report_fault, fault_text), "%zu", lengths[i]);
+        ck_assert_ptr_nonnull(strstr(fault_text, "was not read"));
     }
     files.length = whole;
     tls_files_finish(&files);
@@ -207,13 +210,13 @@ START_TEST(self_signed_certificate_is_preserved)
 {
     struct tls_settings settings = pair_settings();
     struct tls_pair pair;
-    char sent[300];
+    char fault_text[300];
 
     ck_assert_uint_eq(tls_files_stamp(&settings), 0);
     pair_open(&pair, &settings, 1);
     ck_assert_int_eq(pair_handshake(&pair), 0);
     X509 *made = SSL_get1_peer_certificate(pair.client);
-    ck_assert(renew(&pair, 0, &settings, sent));
+    ck_assert(reload(&pair, 0, &settings, fault_text));
     pair_reconnect(&pair);
     ck_assert_int_eq(pair_handshake(&pair), 0);
     ck_assert(client_sees(&pair, made));
@@ -224,12 +227,13 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("tls_renew");
+    Suite *suite = suite_create("tls_reload");
     TCase *all = tcase_create("all");
     SRunner *runner;
 
     tcase_set_timeout(all, 60);
-    tcase_add_checked_fixture(all, make_all, free_all);
+    tcase_add_unchecked_fixture(all, make_pairs, free_pairs);
+    tcase_add_checked_fixture(all, write_first, pem_directory_remove);
     tcase_add_loop_test(all, new_connections_get_the_new_certificate, 0, 4);
     tcase_add_test(all, pending_connection_gets_the_new_certificate);
     tcase_add_loop_test(all, invalid_files_change_nothing, 0, 4);
