@@ -13,23 +13,39 @@
  */
 #define assert_in_loop(condition) ((condition) ? (void)0 : ck_abort_msg("Assertion '%s' failed", #condition))
 
-/* Runs every test of a NULL-terminated table. Returns the exit status. */
-static inline int run_tests(const char *name, const TTest *const *tests)
+/* Runs one test case with the name of its suite. Returns the exit status. */
+static inline int run_test_case(const char *name, TCase *tcase)
 {
     Suite *suite = suite_create(name);
-    TCase *tcase = tcase_create(name);
-    SRunner *runner;
+    SRunner *runner = srunner_create(suite);
     int failed;
 
-    tcase_set_timeout(tcase, 30);
-    for (; *tests; tests++)
-        tcase_add_test(tcase, *tests);
     suite_add_tcase(suite, tcase);
-    runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/* Runs the tests that `add_tests` adds, each for at most 60 s unless it sets another limit. Returns the exit status. */
+static inline int run_suite(const char *name, void (*add_tests)(TCase *tcase))
+{
+    TCase *tcase = tcase_create(name);
+
+    tcase_set_timeout(tcase, 60);
+    add_tests(tcase);
+    return run_test_case(name, tcase);
+}
+
+/* Runs every test of a NULL-terminated table. Returns the exit status. */
+static inline int run_tests(const char *name, const TTest *const *tests)
+{
+    TCase *tcase = tcase_create(name);
+
+    tcase_set_timeout(tcase, 30);
+    for (; *tests; tests++)
+        tcase_add_test(tcase, *tests);
+    return run_test_case(name, tcase);
 }
 
 #endif

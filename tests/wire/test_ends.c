@@ -7,8 +7,8 @@
 
 #include "base/limits.h"
 
-#include <check.h>
-#include <errno.h>
+#include "../unit/runner.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -340,32 +340,27 @@ START_TEST(rule_17_response_not_in_page_cache)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tcase)
 {
-    Suite *suite = suite_create("ends");
-    TCase *all = tcase_create("all");
-    SRunner *runner;
     int count = transport_count * backend_count();
 
-    tcase_set_timeout(all, 60);
-    tcase_add_loop_test(all, rule_15_orderly_close_with_a_slow_reader, 0, count);
-    tcase_add_loop_test(all, orderly_close_with_the_response, 0, count);
-    tcase_add_loop_test(all, truncated_file_aborts_the_response, 0, count);
-    tcase_add_loop_test(all, unreadable_file_aborts_the_response, 0, count);
-    tcase_add_loop_test(all, reset_at_every_moment, 0, count * MOMENTS);
-    tcase_add_loop_test(all, timeout_at_every_moment, 0, count * MOMENTS);
-    tcase_add_loop_test(all, orderly_close_times_out, 0, count);
-    tcase_add_loop_test(all, lingering_is_bounded, 0, count);
-    tcase_add_loop_test(all, end_of_the_peer_is_reported_once, 0, count);
-    tcase_add_test(all, plain_http_is_noticed);
-    tcase_add_loop_test(all, invalid_handshake_closes_the_connection, 0, sizeof garbage / sizeof garbage[0]);
-    tcase_add_test(all, peer_closes_before_the_handshake);
-    tcase_add_loop_test(all, invalid_record_after_the_handshake, 0, transport_count - 1);
-    tcase_add_loop_test(all, rule_17_response_not_in_page_cache, 0, count);
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    count = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return count ? 1 : 0;
+    tcase_add_loop_test(tcase, rule_15_orderly_close_with_a_slow_reader, 0, count);
+    tcase_add_loop_test(tcase, orderly_close_with_the_response, 0, count);
+    tcase_add_loop_test(tcase, truncated_file_aborts_the_response, 0, count);
+    tcase_add_loop_test(tcase, unreadable_file_aborts_the_response, 0, count);
+    tcase_add_loop_test(tcase, reset_at_every_moment, 0, count * MOMENTS);
+    tcase_add_loop_test(tcase, timeout_at_every_moment, 0, count * MOMENTS);
+    tcase_add_loop_test(tcase, orderly_close_times_out, 0, count);
+    tcase_add_loop_test(tcase, lingering_is_bounded, 0, count);
+    tcase_add_loop_test(tcase, end_of_the_peer_is_reported_once, 0, count);
+    tcase_add_test(tcase, plain_http_is_noticed);
+    tcase_add_loop_test(tcase, invalid_handshake_closes_the_connection, 0, sizeof garbage / sizeof garbage[0]);
+    tcase_add_test(tcase, peer_closes_before_the_handshake);
+    tcase_add_loop_test(tcase, invalid_record_after_the_handshake, 0, transport_count - 1);
+    tcase_add_loop_test(tcase, rule_17_response_not_in_page_cache, 0, count);
+}
+
+int main(void)
+{
+    return run_suite("ends", add_tests);
 }

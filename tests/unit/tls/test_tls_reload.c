@@ -2,8 +2,8 @@
 #include "tls/tls_server.h"
 #include "tls_pair.h"
 
-#include <check.h>
-#include <stdlib.h>
+#include "../runner.h"
+
 #include <unistd.h>
 
 static struct pem_pair first, second;
@@ -195,7 +195,8 @@ START_TEST(truncated_files_are_rejected)
     size_t lengths[] = {0, 3, 4, head - 1, head, head + 4};
     for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
         files.length = lengths[i];
-        ck_assert_msg(!tls_context_reload(pair.context, 0, &files, &pair.log, report_fault, fault_text), "%zu", lengths[i]);
+        ck_assert_msg(!tls_context_reload(pair.context, 0, &files, &pair.log, report_fault, fault_text), "%zu",
+                      lengths[i]);
         ck_assert_ptr_nonnull(strstr(fault_text, "was not read"));
     }
     files.length = whole;
@@ -225,24 +226,18 @@ START_TEST(self_signed_certificate_is_preserved)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_unchecked_fixture(tcase, make_pairs, free_pairs);
+    tcase_add_checked_fixture(tcase, write_first, pem_directory_remove);
+    tcase_add_loop_test(tcase, new_connections_get_the_new_certificate, 0, 4);
+    tcase_add_test(tcase, pending_connection_gets_the_new_certificate);
+    tcase_add_loop_test(tcase, invalid_files_change_nothing, 0, 4);
+    tcase_add_test(tcase, truncated_files_are_rejected);
+    tcase_add_test(tcase, self_signed_certificate_is_preserved);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("tls_reload");
-    TCase *all = tcase_create("all");
-    SRunner *runner;
-
-    tcase_set_timeout(all, 60);
-    tcase_add_unchecked_fixture(all, make_pairs, free_pairs);
-    tcase_add_checked_fixture(all, write_first, pem_directory_remove);
-    tcase_add_loop_test(all, new_connections_get_the_new_certificate, 0, 4);
-    tcase_add_test(all, pending_connection_gets_the_new_certificate);
-    tcase_add_loop_test(all, invalid_files_change_nothing, 0, 4);
-    tcase_add_test(all, truncated_files_are_rejected);
-    tcase_add_test(all, self_signed_certificate_is_preserved);
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("tls_reload", add_tests);
 }

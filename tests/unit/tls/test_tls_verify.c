@@ -2,10 +2,9 @@
 #include "tls/tls_server.h"
 #include "tls_pair.h"
 
-#include <check.h>
+#include "../runner.h"
+
 #include <openssl/pem.h>
-#include <openssl/x509v3.h>
-#include <stdlib.h>
 
 enum shown { NOTHING, GOOD, STRANGER, EXPIRED, SELF_MADE, EXPIRED_STRANGER, DEEP, REVOKED, SHOWN };
 
@@ -404,26 +403,20 @@ START_TEST(invalid_files_are_reported)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_checked_fixture(tcase, make_all, free_all);
+    tcase_add_loop_test(tcase, client_certificate_is_verified, 0, 2 * CASES);
+    tcase_add_loop_test(tcase, resumption_keeps_the_verification, 0, 2 * CASES);
+    tcase_add_loop_test(tcase, sessions_are_bound_to_their_server, 0, 2 * 3);
+    tcase_add_loop_test(tcase, sessions_are_bound_to_the_revocation_list, 0, 2);
+    tcase_add_loop_test(tcase, chains_and_revocation_lists, 0, sizeof(chains) / sizeof(chains[0]));
+    tcase_add_loop_test(tcase, names_of_authorities_sent_to_clients, 0, 2);
+    tcase_add_test(tcase, facts_of_the_client_certificate);
+    tcase_add_loop_test(tcase, invalid_files_are_reported, 0, 6);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("tls_verify");
-    TCase *all = tcase_create("all");
-    SRunner *runner;
-
-    tcase_set_timeout(all, 60);
-    tcase_add_checked_fixture(all, make_all, free_all);
-    tcase_add_loop_test(all, client_certificate_is_verified, 0, 2 * CASES);
-    tcase_add_loop_test(all, resumption_keeps_the_verification, 0, 2 * CASES);
-    tcase_add_loop_test(all, sessions_are_bound_to_their_server, 0, 2 * 3);
-    tcase_add_loop_test(all, sessions_are_bound_to_the_revocation_list, 0, 2);
-    tcase_add_loop_test(all, chains_and_revocation_lists, 0, sizeof(chains) / sizeof(chains[0]));
-    tcase_add_loop_test(all, names_of_authorities_sent_to_clients, 0, 2);
-    tcase_add_test(all, facts_of_the_client_certificate);
-    tcase_add_loop_test(all, invalid_files_are_reported, 0, 6);
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("tls_verify", add_tests);
 }

@@ -362,30 +362,24 @@ START_TEST(hostile_pages)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, all_lines);
+    tcase_add_loop_test(tcase, sorted_columns, 0, TOP_SORTS);
+    tcase_add_loop_test(tcase, every_size, 0, 2);
+    tcase_add_test(tcase, few_rows);
+    tcase_add_test(tcase, location_lines);
+    tcase_add_loop_test(tcase, sorted_locations, 0, TOP_SORTS);
+    tcase_add_test(tcase, few_rows_for_three_tables);
+    tcase_add_test(tcase, lists_by_keys);
+    tcase_add_test(tcase, empty_lists);
+    tcase_add_test(tcase, all_lists);
+    tcase_add_test(tcase, help_and_restart);
+    tcase_add_test(tcase, before_the_second_reading);
+    tcase_add_test(tcase, hostile_pages);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("top_screen");
-    TCase *tests = tcase_create("top_screen");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_set_timeout(tests, 30);
-    tcase_add_test(tests, all_lines);
-    tcase_add_loop_test(tests, sorted_columns, 0, TOP_SORTS);
-    tcase_add_loop_test(tests, every_size, 0, 2);
-    tcase_add_test(tests, few_rows);
-    tcase_add_test(tests, location_lines);
-    tcase_add_loop_test(tests, sorted_locations, 0, TOP_SORTS);
-    tcase_add_test(tests, few_rows_for_three_tables);
-    tcase_add_test(tests, lists_by_keys);
-    tcase_add_test(tests, empty_lists);
-    tcase_add_test(tests, all_lists);
-    tcase_add_test(tests, help_and_restart);
-    tcase_add_test(tests, before_the_second_reading);
-    tcase_add_test(tests, hostile_pages);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite("top_screen", add_tests);
 }
