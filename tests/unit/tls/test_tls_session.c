@@ -1,43 +1,7 @@
-#include "base/limits.h"
-#include "tls/ktls_layout.h"
-#include "tls/tls_server.h"
-#include "tls/tls_session_private.h"
-#include "tls_pair.h"
+/* Sessions with each cipher suite: data in both directions, nonces, tickets. */
+#include "suites.h"
 
-#include <check.h>
 #include <errno.h>
-#include <openssl/err.h>
-
-static const struct suite {
-    const char *name;
-    int version;
-    uint8_t cipher; /* RECORD_NONE: OpenSSL offers no key, or an unsupported one */
-} suites[] = {
-    {"TLS_AES_128_GCM_SHA256", TLS1_3_VERSION, RECORD_AES_128_GCM},
-    {"TLS_AES_256_GCM_SHA384", TLS1_3_VERSION, RECORD_AES_256_GCM},
-    {"TLS_CHACHA20_POLY1305_SHA256", TLS1_3_VERSION, RECORD_CHACHA20_POLY1305},
-    {"TLS_AES_128_CCM_SHA256", TLS1_3_VERSION, RECORD_NONE},
-    {"ECDHE-ECDSA-AES128-GCM-SHA256", TLS1_2_VERSION, RECORD_AES_128_GCM},
-    {"ECDHE-ECDSA-AES256-GCM-SHA384", TLS1_2_VERSION, RECORD_AES_256_GCM},
-    {"ECDHE-ECDSA-CHACHA20-POLY1305", TLS1_2_VERSION, RECORD_CHACHA20_POLY1305},
-    {"ECDHE-ECDSA-AES128-SHA256", TLS1_2_VERSION, RECORD_NONE},
-};
-enum { SUITES = sizeof(suites) / sizeof(suites[0]) };
-
-static void open_suite(struct tls_pair *pair, const struct suite *suite, struct tls_settings *settings)
-{
-    settings->ciphers = STR("ALL");
-    settings->ciphersuites = STR(
-        "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_CCM_SHA256");
-    pair_open(pair, settings, 1);
-    SSL_CTX_set_min_proto_version(pair->client_openssl, suite->version);
-    SSL_CTX_set_max_proto_version(pair->client_openssl, suite->version);
-    if (suite->version == TLS1_3_VERSION)
-        SSL_CTX_set_ciphersuites(pair->client_openssl, suite->name);
-    else
-        SSL_CTX_set_cipher_list(pair->client_openssl, suite->name);
-    pair_reconnect(pair);
-}
 
 START_TEST(every_suite_transfers_both_ways)
 {
@@ -211,147 +175,6 @@ START_TEST(rule_06_a_ticket_resumes)
 }
 END_TEST
 
-enum { TICKETS = 1 }; /* per handshake */
-
-static void client_updates(struct tls_pair *pair, int kind)
-{
-    ck_assert_int_eq(SSL_key_update(pair->client, kind), 1);
-    ck_assert_int_eq(SSL_do_handshake(pair->client), 1);
-}
-
-START_TEST(key_update_by_the_peer)
-{
-    const struct suite *suite = &suites[_i / 4];
-    bool requested = _i % 4 / 2;
-    struct tls_settings settings = pair_settings();
-    struct tls_pair pair;
-    char into[16];
-
-    open_suite(&pair, suite, &settings);
-    pair.fragment = _i % 2;
-    ck_assert_int_eq(pair_handshake(&pair), 0);
-    pair_exchange(&pair, 100);
-    for (unsigned round = 1; round < 4; round++) {
-        unsigned records = pair.records;
-        client_updates(&pair, requested ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED);
-        ck_assert_int_eq(pair_server_read(&pair, into, sizeof(into)), -EAGAIN);
-        if (suite->cipher) {
-            ck_assert_uint_eq(pair.records, records + requested);
-            ck_assert_uint_eq(pair.keys, requested ? 1 + round : 1);
-            ck_assert_uint_eq(pair.key.sequence, requested ? 0 : TICKETS + round);
-        }
-        ck_assert_uint_eq(pair.asked_update, requested ? round : 0);
-        pair_exchange(&pair, 100);
-    }
-    pair_shutdown(&pair);
-    pair_close(&pair);
-}
-END_TEST
-
-START_TEST(key_update_by_the_server)
-{
-    const struct suite *suite = &suites[_i];
-    struct tls_settings settings = pair_settings();
-    struct tls_pair pair;
-
-    open_suite(&pair, suite, &settings);
-    ck_assert_int_eq(tls_session_update_key(pair.session), -EPROTO);
-    ck_assert_int_eq(pair_handshake(&pair), 0);
-    pair_exchange(&pair, 100);
-    int result = tls_session_update_key(pair.session);
-    ck_assert_int_eq(result, suite->version == TLS1_3_VERSION ? 0 : -EOPNOTSUPP);
-    if (result == 0 && suite->cipher)
-        ck_assert_uint_eq(pair.keys, 2);
-    pair_exchange(&pair, 50000);
-    pair_shutdown(&pair);
-    pair_close(&pair);
-}
-END_TEST
-
-/* The kernel's key cannot be replaced: the session sends no answer and uses the old key until the close. */
-START_TEST(rule_09_forbidden_update_is_not_answered)
-{
-    struct tls_settings settings = pair_settings();
-    struct tls_pair pair;
-    char into[32];
-
-    open_suite(&pair, &suites[_i], &settings);
-    ck_assert_int_eq(pair_handshake(&pair), 0);
-    pair.forbid_update = true;
-    unsigned records = pair.records;
-    for (int i = 0; i < 3; i++) {
-        client_updates(
-            &pair, SSL_KEY_UPDATE_REQUESTED); /* three in one buffer: an answer is already due at the second */
-        ck_assert_int_eq(SSL_write(pair.client, "more", 4), 4);
-    }
-    for (int i = 0; i < 3; i++) {
-        ck_assert_int_eq(pair_server_read(&pair, into, sizeof(into)), -EAGAIN);
-        ck_assert_uint_eq(tls_session_input_left(pair.session), 0);
-        client_updates(&pair, SSL_KEY_UPDATE_REQUESTED);
-        pair_server_write(&pair, STR("the rest of the answer"));
-        ck_assert_int_eq(pair_client_read(&pair, into, 22), 22);
-    }
-    ck_assert_uint_eq(pair.asked_update, 1);
-    ck_assert_uint_eq(pair.records, records);
-    ck_assert_uint_eq(pair.keys, 1);
-    tls_session_shutdown(pair.session);
-    ck_assert_int_eq(pair_client_read(&pair, into, 1), -SSL_ERROR_ZERO_RETURN);
-    ck_assert_uint_eq(pair.records, records + 1);
-    pair_close(&pair);
-}
-END_TEST
-
-START_TEST(rule_09_excess_key_updates_are_rejected)
-{
-    struct tls_settings settings = pair_settings();
-    struct tls_pair pair;
-    char into[16];
-    ssize_t result = -EAGAIN;
-    int rounds = 0;
-
-    open_suite(&pair, &suites[0], &settings);
-    ck_assert_int_eq(pair_handshake(&pair), 0);
-    for (int i = 0; i < 3 * LIMIT_KEY_UPDATES; i++) { /* requests at the greatest permitted rate, for a long time */
-        pair.now_ms += LIMIT_KEY_UPDATES_MS / LIMIT_KEY_UPDATES + 1;
-        client_updates(&pair, i % 2 ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED);
-        if (i % 8 == 7)
-            pair_exchange(&pair, 1);
-    }
-    pair.now_ms += LIMIT_KEY_UPDATES_MS;
-    while (result == -EAGAIN && rounds++ <= 2 * LIMIT_KEY_UPDATES) {
-        client_updates(&pair, _i ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED);
-        result = pair_server_read(&pair, into, sizeof(into));
-        if (result == -EAGAIN)
-            pair_exchange(&pair, 1); /* application data does not raise the limit */
-    }
-    ck_assert_int_eq(result, -EPROTO);
-    ck_assert_int_eq(rounds, LIMIT_KEY_UPDATES + 1);
-    ck_assert_ptr_nonnull(strstr(tls_session_error(pair.session), "too many KeyUpdate or renegotiation requests"));
-    ck_assert_int_eq(pair_client_read(&pair, into, sizeof(into)), -SSL_ERROR_SSL);
-    ck_assert_int_eq(pair.alert, 10); /* unexpected_message */
-    ck_assert_int_eq(tls_session_read(pair.session, into, sizeof(into)), -EPROTO);
-    pair_close(&pair);
-}
-END_TEST
-
-/* All messages are in one buffer: the limit must apply within a single read. */
-START_TEST(excess_key_updates_in_one_buffer)
-{
-    struct tls_settings settings = pair_settings();
-    struct tls_pair pair;
-    char into[16];
-
-    open_suite(&pair, &suites[0], &settings);
-    ck_assert_int_eq(pair_handshake(&pair), 0);
-    for (int i = 0; i < 400; i++)
-        client_updates(&pair, SSL_KEY_UPDATE_NOT_REQUESTED);
-    ck_assert_int_eq(pair_server_read(&pair, into, sizeof(into)), -EPROTO);
-    ck_assert_uint_gt(tls_session_return_input(pair.session).length, 300 * 27);
-    ck_assert_uint_eq(tls_session_input_left(pair.session), 0);
-    pair_close(&pair);
-}
-END_TEST
-
 START_TEST(unread_bytes_are_returned)
 {
     struct tls_settings settings = pair_settings();
@@ -393,30 +216,19 @@ START_TEST(rule_08_only_the_record_layer_writes)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, every_suite_transfers_both_ways, 0, 2 * SUITES);
+    tcase_add_test(tcase, rule_01_offers_to_receive_are_declined);
+    tcase_add_loop_test(tcase, rule_07_explicit_nonces_never_repeat, 0, 2);
+    tcase_add_loop_test(tcase, rule_06_tickets_are_counted, 0, 4);
+    tcase_add_loop_test(tcase, no_tickets_when_switched_off, 0, 2);
+    tcase_add_loop_test(tcase, rule_06_a_ticket_resumes, 0, SUITES);
+    tcase_add_test(tcase, unread_bytes_are_returned);
+    tcase_add_test(tcase, rule_08_only_the_record_layer_writes);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("tls_session");
-    TCase *transfer = tcase_create("transfer"), *update = tcase_create("key update");
-    SRunner *runner;
-
-    tcase_add_loop_test(transfer, every_suite_transfers_both_ways, 0, 2 * SUITES);
-    tcase_add_test(transfer, rule_01_offers_to_receive_are_declined);
-    tcase_add_loop_test(transfer, rule_07_explicit_nonces_never_repeat, 0, 2);
-    tcase_add_loop_test(transfer, rule_06_tickets_are_counted, 0, 4);
-    tcase_add_loop_test(transfer, no_tickets_when_switched_off, 0, 2);
-    tcase_add_loop_test(transfer, rule_06_a_ticket_resumes, 0, SUITES);
-    tcase_add_test(transfer, unread_bytes_are_returned);
-    tcase_add_test(transfer, rule_08_only_the_record_layer_writes);
-    suite_add_tcase(suite, transfer);
-    tcase_add_loop_test(update, key_update_by_the_peer, 0, 4 * 4);
-    tcase_add_loop_test(update, key_update_by_the_server, 0, SUITES);
-    tcase_add_loop_test(update, rule_09_forbidden_update_is_not_answered, 0, 3);
-    tcase_add_loop_test(update, rule_09_excess_key_updates_are_rejected, 0, 2);
-    tcase_add_test(update, excess_key_updates_in_one_buffer);
-    suite_add_tcase(suite, update);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("tls_session", add_tests);
 }
