@@ -3,30 +3,11 @@
  * following bytes are plaintext on the socket (the scripted kernel encrypts nothing) and in order, and the sequence
  * number is that of the next record.
  */
-#include "kit.h"
-#include "scripted.h"
+#include "promotion_fixture.h"
 
-#include "base/limits.h"
-#include "build_options.h"
-
-#include <check.h>
 #include <errno.h>
 #include <linux/tls.h>
-#include <stdlib.h>
 #include <unistd.h>
-
-static struct kit kit;
-
-static void open_wire(int backend, const struct transport *transport, bool offered)
-{
-    memset(&kernel, 0, sizeof kernel);
-    kit_prepare(&kit, backend, transport);
-    kit.shared.ktls_calls = &scripted_calls;
-    if (offered) {
-        for (int cipher = 0; cipher <= RECORD_CHACHA20_POLY1305; cipher++)
-            kit.support.reason[0][cipher] = kit.support.reason[1][cipher] = KTLS_OK;
-    }
-}
 
 static void fetch_file(int fd, size_t length)
 {
@@ -47,37 +28,6 @@ static void close_wire(void)
     kit_until_closed(&kit);
     ck_assert_int_eq(kit.end, WIRE_CLOSE_ORDERLY);
     kit_close(&kit);
-}
-
-/*
- * The scripted kernel sends no close_notify, and the wire sends FIN only after close_notify. The client receives
- * neither, so it closes without them.
- */
-static void finish_promoted(void)
-{
-    if (kit.wire.state == WIRE_OPEN)
-        wire_close(&kit.wire, WIRE_CLOSE_ORDERLY);
-    while (kernel.controls == 0)
-        kit_turn(&kit);
-    for (int i = 0; i < 10; i++)
-        kit_turn(&kit);
-    ck_assert(wire_lingering(&kit.wire));
-    ck_assert(!kit.got_end);
-    close(kit.client_fd);
-    kit.client_fd = -1;
-    kit_until_closed(&kit);
-    ck_assert_int_eq(kit.end, WIRE_CLOSE_ORDERLY);
-    ck_assert_uint_eq(kernel.controls, 1);
-    ck_assert_uint_eq(kernel.control_types[0], RECORD_ALERT);
-    ck_assert_mem_eq(kernel.control, "\1\0", 2); /* warning, close_notify */
-    kit_close(&kit);
-}
-
-static void expect_reason(const char *path, const char *reason)
-{
-    kit.transfer = wire_transfer_end(&kit.wire, NULL);
-    ck_assert_str_eq(wire_path_name(kit.transfer.path), path);
-    ck_assert_str_eq(wire_reason_name(kit.transfer.reason), reason);
 }
 
 static const struct {
@@ -135,22 +85,6 @@ START_TEST(build_without_ktls_declines)
     close(fd);
 }
 END_TEST
-
-/* The client sends its request by TLS; after that it reads without decryption. */
-static void promote(int fd, size_t length)
-{
-    kit_until_open(&kit);
-    for (int i = 0; i < 5; i++)
-        kit_turn(&kit); /* for the tickets, which still need TLS */
-    kit_plan_bytes(&kit, STR("HEAD"));
-    kit_plan_file(&kit, fd, 0, length);
-    kit_client_send(&kit, "GET\n");
-    kit_stop_client_tls(&kit);
-    kit_run_until_received(&kit, 4 + length);
-    ck_assert_uint_eq(kit.got_length, 4 + length);
-    ck_assert_mem_eq(kit.got, "HEAD", 4);
-    ck_assert_mem_eq(kit.got + 4, kit_pattern(), length);
-}
 
 /* With each backend, version and cipher. */
 START_TEST(rule_06_promotion_hands_over_key_and_sequence)
@@ -271,163 +205,6 @@ START_TEST(rule_05_promotion_waits_for_the_queue)
 }
 END_TEST
 
-/*
- * After promotion: small responses go by send; OpenSSL's records keep their order and are delayed while the socket is
- * full.
- */
-START_TEST(promoted_connection_continues)
-{
-    int fd = kit_file(100000);
-    size_t length;
-
-    open_wire(_i, &transports[1], true);
-    kit_open(&kit, 0);
-    promote(fd, 100000);
-    (void)wire_transfer_end(&kit.wire, NULL);
-    length = kit.got_length;
-    kit_plan_bytes(&kit, STR("small answer"));
-    kit_pump(&kit);
-    kit_run_until_received(&kit, length + 12);
-    ck_assert_mem_eq(kit.got + length, "small answer", 12);
-    expect_reason("ktls-send", "ok");
-    length = kit.got_length;
-    kit_plan_bytes(&kit, STR("HEAD"));
-    kit_plan_file(&kit, fd, 5, 90000);
-    kit.close_after = true;
-    kernel.control_eagain = 3;
-    kit_pump(&kit);
-    kit_run_until_received(&kit, length + 90004);
-    ck_assert_mem_eq(kit.got + length + 4, kit_pattern() + 5, 90000);
-    finish_promoted();
-    ck_assert_int_eq(kernel.tx_calls, 1);
-    close(fd);
-}
-END_TEST
-
-/* The file ends early while the kernel sends it: no close_notify, so that the response does not look complete. */
-START_TEST(rule_13_truncated_after_promotion)
-{
-    int fd = kit_file(2000000);
-
-    open_wire(_i, &transports[1], true);
-    kit_open(&kit, 4096);
-    kit_plan_file(&kit, fd, 0, 2000000);
-    kit_client_send(&kit, "GET\n");
-    kit_stop_client_tls(&kit);
-    kit_run_until_received(&kit, 10000);
-    ck_assert_int_eq(ftruncate(fd, 100000), 0);
-    kit_until_closed(&kit);
-    ck_assert_int_eq(kit.end, WIRE_CLOSE_ABORT);
-    ck_assert_uint_eq(kernel.controls, 0);
-    ck_assert_uint_lt(kit.got_length, 2000000);
-    kit_close(&kit);
-    close(fd);
-}
-END_TEST
-
-/*
- * This kernel cannot replace a key, so a request for a new one is not answered. The connection closes in order after
- * the response.
- */
-START_TEST(key_update_after_promotion)
-{
-    int fd = kit_file(100000);
-
-    open_wire(_i, &transports[1], true);
-    kit_open(&kit, 0);
-    kit_plan_file(&kit, fd, 0, 100000);
-    kit_client_send(&kit, "GET\n");
-    while (kit.counters.promotions == 0)
-        ck_assert_int_ge(loop_run_iteration(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
-    ck_assert_int_eq(SSL_key_update(kit.client, SSL_KEY_UPDATE_REQUESTED), 1);
-    ck_assert_int_eq(SSL_do_handshake(kit.client), 1);
-    kit_stop_client_tls(&kit);
-    kit_run_until_received(&kit, 100000);
-    while (!kit.ending)
-        kit_turn(&kit);
-    ck_assert_uint_eq(kit.ending, 1);
-    ck_assert_uint_eq(kernel.controls, 0);
-    finish_promoted();
-    close(fd);
-}
-END_TEST
-
-/*
- * With each backend, and with and without a half-close by the client: the wire does not close the socket of a promoted
- * connection while TCP has unacknowledged bytes, and each acknowledgement counts as progress.
- */
-START_TEST(rule_15_close_waits_for_acknowledgements)
-{
-    enum { LENGTH = 300000, ROOM = 1 << 20 };
-    int fd = kit_file(LENGTH), room = ROOM;
-    uint64_t until, progress;
-
-    open_wire(_i / 2, &transports[1], true);
-    kit_open(&kit, 4096);
-    ck_assert_int_eq(setsockopt(kit.wire.fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof room), 0);
-    kit_until_open(&kit);
-    for (int i = 0; i < 5; i++)
-        kit_turn(&kit);
-    kit_plan_bytes(&kit, STR("HEAD"));
-    kit_plan_file(&kit, fd, 0, LENGTH);
-    kit.close_after = true;
-    kit_client_send(&kit, "GET\n");
-    kit_stop_client_tls(&kit);
-    if (_i % 2)
-        ck_assert_int_eq(shutdown(kit.client_fd, SHUT_WR), 0);
-    while (!wire_lingering(&kit.wire))
-        ck_assert_int_ge(loop_run_iteration(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
-    until = kit.loop.clock.monotonic_ms + 5 * LIMIT_UNACKNOWLEDGED_CHECK_MS;
-    while (kit.loop.clock.monotonic_ms < until)
-        ck_assert_int_ge(loop_run_iteration(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
-    ck_assert_uint_eq(kit.closed, 0);
-    ck_assert(wire_unacknowledged(&kit.wire));
-    progress = wire_bytes_sent(&kit.wire);
-    kit_run_until_received(&kit, LENGTH / 2);
-    ck_assert_uint_gt(wire_bytes_sent(&kit.wire), progress);
-    kit_run_until_received(&kit, 4 + LENGTH);
-    ck_assert_uint_eq(kit.got_length, 4 + LENGTH);
-    ck_assert_mem_eq(kit.got + 4, kit_pattern(), LENGTH);
-    while (wire_unacknowledged(&kit.wire) && !kit.closed)
-        kit_turn(&kit);
-    if (_i % 2 == 0) {
-        ck_assert_uint_eq(kit.closed, 0); /* closed by the owner's timer or by the client */
-        close(kit.client_fd);
-        kit.client_fd = -1;
-    }
-    kit_until_closed(&kit);
-    ck_assert_int_eq(kit.end, WIRE_CLOSE_ORDERLY);
-    kit_close(&kit);
-    close(fd);
-}
-END_TEST
-
-/*
- * The peer resets the connection after the end of its stream. The wire does not wait for unacknowledged bytes then,
- * even without a timer.
- */
-START_TEST(rule_15_reset_ends_the_wait)
-{
-    enum { LENGTH = 300000, ROOM = 1 << 20 };
-    int fd = kit_file(LENGTH), room = ROOM;
-
-    open_wire(_i, &transports[1], true);
-    kit_open(&kit, 4096);
-    ck_assert_int_eq(setsockopt(kit.wire.fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof room), 0);
-    kit_plan_file(&kit, fd, 0, LENGTH);
-    kit.close_after = true;
-    kit_client_send(&kit, "GET\n");
-    ck_assert_int_eq(shutdown(kit.client_fd, SHUT_WR), 0);
-    while (!wire_lingering(&kit.wire) || kit.wire.receive.verb != OP_TIMER)
-        ck_assert_int_ge(loop_run_iteration(&kit.loop, kit.loop.clock.monotonic_ms + 1), 0);
-    close(kit.client_fd); /* close(2) with unread bytes sends a reset */
-    kit.client_fd = -1;
-    kit_until_closed(&kit);
-    kit_close(&kit);
-    close(fd);
-}
-END_TEST
-
 /* In user space the request is answered by a new key. */
 START_TEST(key_update_in_user_space)
 {
@@ -446,37 +223,27 @@ START_TEST(key_update_in_user_space)
 }
 END_TEST
 
-static void add_promotions(TCase *all, int backends)
+static void add_promotions(TCase *tcase, int backends)
 {
-    tcase_add_loop_test(all, rule_12_refusal_loses_no_bytes, 0, REFUSALS * CIPHERS * backends);
-    tcase_add_loop_test(all, rule_06_promotion_hands_over_key_and_sequence, 0, CIPHERS * backends);
-    tcase_add_loop_test(all, rule_07_kernel_gets_the_next_explicit_nonce, 0, 2 * backends);
-    tcase_add_loop_test(all, narrow_sockets_are_detected, 0, 4 * backends);
-    tcase_add_loop_test(all, rule_05_promotion_waits_for_the_queue, 0, backends);
-    tcase_add_loop_test(all, promoted_connection_continues, 0, backends);
-    tcase_add_loop_test(all, rule_13_truncated_after_promotion, 0, backends);
-    tcase_add_loop_test(all, key_update_after_promotion, 0, backends);
-    tcase_add_loop_test(all, rule_15_reset_ends_the_wait, 0, backends);
-    tcase_add_loop_test(all, rule_15_close_waits_for_acknowledgements, 0, 2 * backends);
+    tcase_add_loop_test(tcase, rule_12_refusal_loses_no_bytes, 0, REFUSALS * CIPHERS * backends);
+    tcase_add_loop_test(tcase, rule_06_promotion_hands_over_key_and_sequence, 0, CIPHERS * backends);
+    tcase_add_loop_test(tcase, rule_07_kernel_gets_the_next_explicit_nonce, 0, 2 * backends);
+    tcase_add_loop_test(tcase, narrow_sockets_are_detected, 0, 4 * backends);
+    tcase_add_loop_test(tcase, rule_05_promotion_waits_for_the_queue, 0, backends);
+}
+
+static void add_tests(TCase *tcase)
+{
+    int backends = backend_count();
+
+    if (strcmp(BUILD_KTLS, "built in") == 0)
+        add_promotions(tcase, backends);
+    else
+        tcase_add_loop_test(tcase, build_without_ktls_declines, 0, CIPHERS * backends);
+    tcase_add_loop_test(tcase, key_update_in_user_space, 0, backends);
 }
 
 int main(void)
 {
-    Suite *suite = suite_create("promotion");
-    TCase *all = tcase_create("all");
-    SRunner *runner;
-    int backends = backend_count(), failed;
-
-    tcase_set_timeout(all, 60);
-    if (strcmp(BUILD_KTLS, "built in") == 0)
-        add_promotions(all, backends);
-    else
-        tcase_add_loop_test(all, build_without_ktls_declines, 0, CIPHERS * backends);
-    tcase_add_loop_test(all, key_update_in_user_space, 0, backends);
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite("promotion", add_tests);
 }
