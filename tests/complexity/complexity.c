@@ -8,19 +8,16 @@
 #include "stream/stream.h"
 #include "http2.h"
 #include "tls_client.h"
+#include "upstreams.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <malloc.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 #include <valgrind/callgrind.h>
 
-#define UPSTREAMS 16
 /*
  * For an input of 2n the server may allocate 2.2 times the memory for n, and this many bytes: the sizes of arena blocks
  * and of growing buffers are not proportional to the input.
@@ -120,105 +117,13 @@ static struct buffer grow(const struct grown *grown, size_t n)
     return text;
 }
 
-/* Upstream servers: each connection sends one response when the request is complete. */
-
-struct test_upstream {
-    int fd;                         /* -1: unused */
-    struct str answer;              /* unsent rest of the response */
-    unsigned ends;                  /* number of empty lines still to be received before the response */
-    bool fastcgi;
-    uint64_t last;                  /* the last bytes of the request */
-};
-
-static struct {
-    int http, fastcgi;              /* listening sockets */
-    struct test_upstream connections[UPSTREAMS];
-    struct buffer first, later;
-    unsigned answered;
-    bool bodies;
-    size_t piece;
-} upstreams;
-
-static int listen_at(const char *name)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-    snprintf(address.sun_path, sizeof(address.sun_path), "%s", loopback_path(&server, name));
-    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-    ck_assert_int_eq(listen(fd, 64), 0);
-    return fd;
-}
-
-static void accept_from(int listener, bool fastcgi)
-{
-    struct pollfd waiting = {.fd = listener, .events = POLLIN};
-    size_t i = 0;
-    int fd;
-
-    if (poll(&waiting, 1, 0) == 0) /* much less work for the kernel than accept4 */
-        return;
-    fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    ck_assert_int_ge(fd, 0);
-    while (i < UPSTREAMS && upstreams.connections[i].fd >= 0)
-        i++;
-    ck_assert_uint_lt(i, UPSTREAMS);
-    upstreams.connections[i] =
-        (struct test_upstream){.fd = fd, .fastcgi = fastcgi, .ends = upstreams.bodies ? 2 : 1};
-}
-
-/* An empty line ends a head, or the body of a kind with a body. An empty STDIN record ends a FastCGI request. */
-static void count_ends(struct test_upstream *upstream, const char *bytes, size_t length)
-{
-    uint64_t end = upstream->fastcgi ? 0x0105000100000000 : 0x0d0a0d0a;
-    uint64_t mask = upstream->fastcgi ? UINT64_MAX : UINT32_MAX;
-
-    for (size_t i = 0; i < length && upstream->ends > 0; i++) {
-        upstream->last = upstream->last << 8 | (unsigned char)bytes[i];
-        upstream->ends -= (upstream->last & mask) == end;
-    }
-}
-
-static void serve(struct test_upstream *upstream)
-{
-    char bytes[65536];
-    struct str rest;
-    ssize_t length = read(upstream->fd, bytes, sizeof(bytes));
-    ssize_t sent;
-
-    if (length == 0 || (length < 0 && errno != EAGAIN)) {
-        close(upstream->fd);
-        upstream->fd = -1;
-        return;
-    }
-    if (length > 0)
-        count_ends(upstream, bytes, (size_t)length);
-    if (upstream->ends == 0) {
-        upstream->answer = buffer_str(upstreams.answered++ ? &upstreams.later : &upstreams.first);
-        upstream->ends = upstreams.bodies ? 2 : 1;
-    }
-    rest = upstreams.piece ? str_slice(upstream->answer, 0, upstreams.piece) : upstream->answer;
-    sent = rest.length ? send(upstream->fd, rest.data, rest.length, MSG_NOSIGNAL) : 0;
-    upstream->answer = str_skip(upstream->answer, sent > 0 ? (size_t)sent : 0);
-}
-
-static void serve_upstreams(void)
-{
-    accept_from(upstreams.http, false);
-    accept_from(upstreams.fastcgi, true);
-    for (size_t i = 0; i < UPSTREAMS; i++) {
-        if (upstreams.connections[i].fd >= 0)
-            serve(&upstreams.connections[i]);
-    }
-}
-
 /* Counts only the code of the server, not that of the test. */
 static void server_code_runs(bool yes)
 {
     counting = yes;
     CALLGRIND_TOGGLE_COLLECT;
     if (!yes)
-        serve_upstreams();
+        upstreams_serve();
 }
 
 static size_t count_answers(struct str text, int status)
@@ -282,8 +187,11 @@ static size_t streams_ended(const struct kind *kind, size_t n)
     return (kind->connection_persists ? n : 1) + (kind->server_resets ? n : 0);
 }
 
-/* Like loopback_request_raw, but sends in pieces, and has no timeout because callgrind is slow. */
-static void send_request(const struct kind *kind, struct str bytes, size_t n)
+/*
+ * Like loopback_request_raw, but sends in pieces, and has no timeout because callgrind is slow. `response`: length of
+ * the upstream server's first response.
+ */
+static void send_request(const struct kind *kind, struct str bytes, size_t n, size_t response)
 {
     struct request_client client = {.fd = loopback_connect_at(&server, kind->entrance), .bytes = bytes};
 
@@ -300,7 +208,7 @@ static void send_request(const struct kind *kind, struct str bytes, size_t n)
         if (kind->http2 && h2_count_ends(buffer_str(&server.text)) == streams_ended(kind, n))
             shutdown(client.fd, SHUT_WR);
         /* A `stream` connection to an upstream ends with its client. */
-        if (kind->entrance == AT_STREAM && server.text.length == upstreams.first.length)
+        if (kind->entrance == AT_STREAM && server.text.length == response)
             shutdown(client.fd, SHUT_WR);
     }
     close(client.fd);
@@ -325,27 +233,21 @@ static size_t measure(const struct kind *kind, size_t n, const char *label)
 {
     static const struct grown short_answer = {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "", ""};
     const struct grown *answer = kind->first_response.front ? &kind->first_response : &short_answer;
-    struct buffer request;
+    struct buffer request, first, later;
     size_t answers = 0;
     char name[128];
 
     measurements++;
     request = make_request(kind, n);
-    upstreams.first = grow(answer, n);
-    upstreams.later = (struct buffer){0};
-    if (kind->later_response.front)
-        upstreams.later = grow(&kind->later_response, n);
-    else
-        append(&upstreams.later, buffer_str(&upstreams.first));
-    replace(&upstreams.first, '^', '\0');
-    replace(&upstreams.later, '^', '\0');
-    upstreams.piece = kind->piece;
-    upstreams.bodies = kind->body;
-    upstreams.answered = 0;
+    first = grow(answer, n);
+    later = grow(kind->later_response.front ? &kind->later_response : answer, n);
+    replace(&first, '^', '\0');
+    replace(&later, '^', '\0');
+    upstreams_set_responses(buffer_str(&first), buffer_str(&later), kind->piece, kind->body);
     CALLGRIND_ZERO_STATS;
     asked_for = 0;
     for (unsigned i = 0; i < (kind->times ? kind->times : 1); i++) {
-        send_request(kind, buffer_str(&request), n);
+        send_request(kind, buffer_str(&request), n, first.length);
         if (kind->times > 1)
             loopback_turn(&server, 20); /* helper threads write the stored responses */
         answers += kind->http2 ? h2_count_answers(buffer_str(&server.text)) :
@@ -358,14 +260,10 @@ static size_t measure(const struct kind *kind, size_t n, const char *label)
                   (int)(server.logged.length > 2000 ? 2000 : server.logged.length), server.logged.data);
     snprintf(name, sizeof(name), "%s: %s", kind->name, label);
     CALLGRIND_DUMP_STATS_AT(name);
-    for (size_t i = 0; i < UPSTREAMS; i++) {
-        if (upstreams.connections[i].fd >= 0)
-            close(upstreams.connections[i].fd);
-        upstreams.connections[i].fd = -1;
-    }
+    upstreams_disconnect();
     buffer_finish(&request);
-    buffer_finish(&upstreams.first);
-    buffer_finish(&upstreams.later);
+    buffer_finish(&first);
+    buffer_finish(&later);
     server.logged.length = 0;
     return asked_for;
 }
@@ -379,10 +277,7 @@ static void open_server(void)
     loopback_write(&server, "users", STR("ada:$5$x$4.aY3qEt1fZaTBVM5rFz5nA8WLPzEPLIeeBnDvdnWY9\n"));
     loopback_mkdir(&server, "list");
     loopback_mkdir(&server, "cache");
-    upstreams.http = listen_at("http");
-    upstreams.fastcgi = listen_at("fastcgi");
-    for (size_t i = 0; i < UPSTREAMS; i++)
-        upstreams.connections[i].fd = -1;
+    upstreams_open(&server);
     loopback_open(&server, complexity_configuration);
     server.worker.stream = &stream_listening;
     server.server_code_runs = server_code_runs;
