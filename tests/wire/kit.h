@@ -82,6 +82,10 @@ void kit_plan_file(struct kit *kit, int fd, int64_t at, uint64_t length);
 /* The owner sends the planned chunks as far as the wire has room. */
 void kit_pump(struct kit *kit);
 
+/* Called by kit.c: begin and end of a TLS client, and one turn of a client, which receives what is available. */
+void kit_client_open(struct kit *kit);
+void kit_client_close(struct kit *kit);
+void kit_client_turn(struct kit *kit);
 /* The client sends text, after the handshake. */
 void kit_client_send(struct kit *kit, const char *text);
 /*
