@@ -199,12 +199,12 @@ def test_compression(run):
 
 def test_redirects(run):
     run.start(run.http, run.https)
-    for options, location in (({'host': 'www.example.test', 'target': '/a?b'}, 'https://example.test/a?b'),
-                              ({'host': 'shop.old.test', 'tls': False}, 'https://example.test/'),
-                              ({'host': 'example.test', 'tls': False, 'target': '/a'}, 'https://example.test/a'),
-                              ({'host': 'example.test', 'target': '/team.html'}, '/about/#team'),
-                              ({'host': 'example.test', 'target': '/news/17.html'}, '/blog/17/'),
-                              ({'host': 'example.test', 'target': '/a/b/index.html'}, '/a/b/')):
+    for options, status, location in (({'host': 'www.example.test', 'target': '/a?b'}, 301, 'https://example.test/a?b'),
+                                      ({'host': 'shop.old.test', 'tls': False}, 301, 'https://example.test/'),
+                                      ({'host': 'example.test', 'tls': False, 'target': '/a'}, 308, 'https://example.test/a'),
+                                      ({'host': 'example.test', 'target': '/team.html'}, 301, '/about/#team'),
+                                      ({'host': 'example.test', 'target': '/news/17.html'}, 301, '/blog/17/'),
+                                      ({'host': 'example.test', 'target': '/a/b/index.html'}, 301, '/a/b/')):
         found = run.fetch(**options)
-        assert found.status in (301, 308) and found.headers['location'] == location
+        assert (found.status, found.headers['location']) == (status, location)
     assert run.fetch(host='example.test').body == PAGE and run.fetch('/shop/x', host='example.test').status == 410

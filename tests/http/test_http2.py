@@ -107,7 +107,7 @@ def test_errors_and_redirects(client):
     assert folder.status == 301 and folder.headers['location'].endswith('/folder/')
     assert client.fetch('/one.txt', method='DELETE').status == 405
     assert client.fetch('/one.txt', method='PROPFIND').status == 501
-    assert client.fetch('/../../etc/passwd').status in (400, 404)
+    assert client.fetch('/../../etc/passwd').status == 400
 
 
 def test_values_have_no_whitespace_at_their_ends(client):
@@ -266,7 +266,7 @@ def test_http2_off_selects_http1(launch, loop, transport):
     if transport == 'plain':
         client = http1.connect(served.port, timeout=TIMEOUT)
         client.send(http2.PREFACE + http2.frame(http2.SETTINGS))
-        assert client.head().status in (400, 505)
+        assert client.head().status == 505
     else:
         context = http1.tls_context()
         context.set_alpn_protocols(['h2', 'http/1.1'])

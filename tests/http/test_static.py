@@ -30,7 +30,7 @@ def test_index_file_of_a_directory(client):
 def test_directory_without_slash_redirects_relatively(client):
     for target, expected in (('/folder', '/folder/'), ('/folder?a=b', '/folder/?a=b'), ('/link-folder', '/link-folder/')):
         response = client.get(target)
-        assert response.status in (301, 308)
+        assert response.status == 301
         assert response.headers['location'] == expected
     response = client.get('//folder')
     assert not response.headers.get('location', '/').startswith('//'), 'no open redirect'
@@ -160,7 +160,7 @@ def test_overlapping_ranges_do_not_multiply_the_body(client):
     response = client.get('/65536.bin', Range='bytes=' + ','.join(f'{n}-' for n in range(50)))
     assert len(response.body) <= 65536 + 50 * 300
     response = client.get('/65536.bin', Range='bytes=' + ','.join(f'{n}-{n}' for n in range(0, 2000, 2))[:6000])
-    assert response.status in (200, 206, 416)
+    assert response.status == 200
     assert client.alive()
 
 
