@@ -91,6 +91,6 @@ int serve_configuration(const struct serve_settings *settings, struct buffer *ou
         error = buffer_append(out, STR("      autoindex: on\n"));
     if (error == 0 && settings->spa)
         error =
-            buffer_append(out, STR("      location:\n        /: {try_files: [$uri, $uri/, /index.html]}\n"));
+            buffer_append(out, STR("      location:\n        /: {try_files: [$uri, $uri/, /index.html, =404]}\n"));
     return error;
 }
