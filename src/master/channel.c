@@ -106,6 +106,12 @@ static int extract_descriptors(struct msghdr *head, int *out_fd)
     return count;
 }
 
+static void remove_message(int fd)
+{
+    while (recv(fd, NULL, 0, MSG_DONTWAIT) < 0 && errno == EINTR) {
+    }
+}
+
 int channel_receive(int fd, struct channel_message *out_message)
 {
     struct packet packet;
@@ -118,7 +124,7 @@ int channel_receive(int fd, struct channel_message *out_message)
     int got;
 
     do {
-        received = recvmsg(fd, &head, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        received = recvmsg(fd, &head, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     } while (received < 0 && errno == EINTR);
     if (received < 0)
         return -errno;
@@ -127,6 +133,7 @@ int channel_receive(int fd, struct channel_message *out_message)
         return 0;
     if (received == sizeof(packet) && count == 0 && packet.has_fd && (head.msg_flags & MSG_CTRUNC))
         return -EMFILE;
+    remove_message(fd);
     if (received != sizeof(packet) || (head.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ||
         packet.mark != CHANNEL_MARK || packet.kind == 0 || packet.kind >= CHANNEL_KINDS ||
         packet.has_fd != (uint32_t)count || count > 1 ||

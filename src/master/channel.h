@@ -58,8 +58,8 @@ MUST_CHECK int channel_open(int *out_master, int *out_worker);
 MUST_CHECK int channel_send(int fd, const struct channel_message *message);
 /*
  * Returns 1: a message; 0: the other end is closed; -EAGAIN: no message; -EPROTO: a malformed message (its
- * descriptors are closed; the next message can be read); -EMFILE: out of descriptors, and the message is lost; or
- * another -errno.
+ * descriptors are closed; the next message can be read); -EMFILE: no number is free for the descriptor, and the message
+ * stays in the queue; or another -errno.
  */
 MUST_CHECK int channel_receive(int fd, struct channel_message *out_message);
 

@@ -19,7 +19,6 @@
 #include "upstream/upstream_follow.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -179,7 +178,7 @@ static void worker_init(struct worker *worker, const struct worker_args *args)
                               .shared_index = args->shared_index,
                               .number = args->number,
                               .channel_fd = args->channel_fd,
-                              .channel_spare = open("/dev/null", O_RDONLY | O_CLOEXEC),
+                              .channel_spare = -1,
                               .signal_fd = -1};
     worker->arenas.max_free = LIMIT_ARENA_FREE_BLOCKS;
     worker->arenas.budget.max = LIMIT_WORKER_EXCHANGES;

@@ -75,7 +75,7 @@ struct worker {
     uid_t control_user;                 /* the master's: may use the control socket, as root may */
     struct op channel;                  /* receives messages of the master */
     int channel_fd;                     /* -1: no master */
-    int channel_spare;                  /* spare descriptor, closed to receive a log file from the master; -1: none */
+    int channel_spare;                  /* spare descriptor, closed to receive one from the master; -1: none */
     struct list requests;               /* to the master, which has not handled them: worker_request.h */
     uint32_t request_number;            /* of the last one */
     struct worker_query *queries;       /* in progress, of the control socket; NULL: none */

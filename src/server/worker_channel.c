@@ -5,6 +5,7 @@
 
 #include "log/access_log.h"
 #include "master/certificate_reload.h"
+#include "server/descriptors.h"
 #include "server/worker_end.h"
 #include "server/worker_listen.h"
 #include "server/worker_query.h"
@@ -14,6 +15,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
+
+#define RETRY_MS 20 /* wait for a free descriptor */
 
 void worker_channel_send(struct worker *worker, enum channel_kind kind)
 {
@@ -95,22 +98,42 @@ static void apply_message(struct worker *worker, const struct channel_message *m
     }
 }
 
-static void channel_readable(struct op *op, int result)
+/* Receives a message. If no number is free for its descriptor, the message takes that of the spare descriptor. */
+static int receive_message(struct worker *worker, struct channel_message *out_message)
+{
+    int result = channel_receive(worker->channel_fd, out_message);
+
+    if (result != -EMFILE || worker->channel_spare < 0)
+        return result;
+    close(worker->channel_spare);
+    worker->channel_spare = -1;
+    return channel_receive(worker->channel_fd, out_message);
+}
+
+/* Waits for the next message, or until descriptors may be free: meanwhile messages stay in the channel, in order. */
+static void wait_for_message(struct worker *worker, bool exhausted)
+{
+    if (worker->channel_spare < 0)
+        worker->channel_spare = fcntl(worker->channel_fd, F_DUPFD_CLOEXEC, 0);
+    if (worker->channel_spare >= 0 && !exhausted) {
+        loop_poll(&worker->loop, &worker->channel, worker->channel_fd, POLLIN);
+        return;
+    }
+    if (exhausted)
+        descriptors_reclaim(worker);
+    loop_timer(&worker->loop, &worker->channel, worker->loop.clock.monotonic_ms + RETRY_MS);
+}
+
+/* The channel is readable, or the timer of wait_for_message has expired. */
+static void receive_messages(struct op *op, int result)
 {
     struct worker *worker = container_of(op, struct worker, channel);
     struct channel_message message;
 
     if (result == -ECANCELED)
         return;
-    if (worker->channel_spare >= 0)
-        close(worker->channel_spare); /* frees a number for a received descriptor */
-    while ((result = channel_receive(worker->channel_fd, &message)) == 1)
+    while ((result = receive_message(worker, &message)) == 1)
         apply_message(worker, &message);
-    worker->channel_spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (result == -EMFILE)
-        log_write(worker->log, LOG_ALERT,
-                  "a reopened log, a socket, a query or certificates could not be received from the master: %s",
-                  strerror(EMFILE));
     if (result == -EPROTO)
         log_write(worker->log, LOG_ALERT, "a malformed message on the master's channel");
     if (result == 0 || (result < 0 && result != -EAGAIN && result != -EPROTO && result != -EMFILE)) {
@@ -119,13 +142,13 @@ static void channel_readable(struct op *op, int result)
         worker_stop(worker);
         return;
     }
-    loop_poll(&worker->loop, op, worker->channel_fd, POLLIN);
+    wait_for_message(worker, result == -EMFILE);
 }
 
 void worker_channel_start(struct worker *worker)
 {
     if (worker->channel_fd < 0)
         return;
-    worker->channel.done = channel_readable;
-    loop_poll(&worker->loop, &worker->channel, worker->channel_fd, POLLIN);
+    worker->channel.done = receive_messages;
+    wait_for_message(worker, false);
 }

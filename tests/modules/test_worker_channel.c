@@ -7,7 +7,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static struct loopback server;
@@ -94,6 +97,77 @@ START_TEST(received_descriptors_are_closed)
 }
 END_TEST
 
+/* Sets the limit so that no number is free. Returns the previous limit. */
+static struct rlimit use_up_descriptors(void)
+{
+    struct rlimit before, none;
+    int lowest_free = dup(0);
+
+    close(lowest_free);
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = (struct rlimit){(rlim_t)lowest_free, before.rlim_max};
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    return before;
+}
+
+static bool same_file(int a, int b)
+{
+    struct stat one, other;
+
+    ck_assert_int_eq(fstat(a, &one), 0);
+    ck_assert_int_eq(fstat(b, &other), 0);
+    return one.st_ino == other.st_ino && one.st_dev == other.st_dev;
+}
+
+/* The first log takes the number of the spare descriptor, and closes no other log. */
+START_TEST(messages_wait_for_free_descriptors)
+{
+    struct rlimit before;
+    int first, second;
+
+    open_server();
+    first = memfd_create("first", MFD_CLOEXEC);
+    second = memfd_create("second", MFD_CLOEXEC);
+    before = use_up_descriptors();
+    send_message(CHANNEL_ERROR_LOG, 0, first);
+    send_message(CHANNEL_ERROR_LOG, 0, second);
+    send_message(CHANNEL_LOG_LEVEL, LOG_ERROR, -1);
+    loopback_skip(&server, 1000);
+    ck_assert(same_file(server.error_log.fd, first));
+    ck_assert_int_eq(server.worker.log->level, LOG_INFO);
+    ck_assert(loopback_logged(&server, "out of file descriptors"));
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+    loopback_skip(&server, 1000);
+    ck_assert(same_file(server.error_log.fd, second));
+    ck_assert_int_eq(server.worker.log->level, LOG_ERROR);
+    close(first);
+    close(second);
+    error_log_finish(&server.error_log);
+    close_server();
+}
+END_TEST
+
+/* The worker takes a spare descriptor as soon as one is free. */
+START_TEST(spare_descriptor_is_opened_later)
+{
+    struct rlimit before;
+    int log;
+
+    open_server();
+    log = memfd_create("log", MFD_CLOEXEC);
+    before = use_up_descriptors();
+    send_message(CHANNEL_ERROR_LOG, 0, log);
+    ck_assert(same_file(server.error_log.fd, log));
+    ck_assert_int_lt(server.worker.channel_spare, 0);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+    loopback_skip(&server, 1000);
+    ck_assert_int_ge(server.worker.channel_spare, 0);
+    close(log);
+    error_log_finish(&server.error_log);
+    close_server();
+}
+END_TEST
+
 START_TEST(end_of_the_master_stops_the_worker)
 {
     open_server();
@@ -110,5 +184,6 @@ int main(void)
 {
     return loopback_run("worker_channel", (const TTest *const[]){
             messages_are_sent_to_the_master, malformed_messages_are_logged_and_ignored,
-            received_descriptors_are_closed, end_of_the_master_stops_the_worker, NULL});
+            received_descriptors_are_closed, messages_wait_for_free_descriptors, spare_descriptor_is_opened_later,
+            end_of_the_master_stops_the_worker, NULL});
 }

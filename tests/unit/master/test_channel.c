@@ -169,7 +169,7 @@ START_TEST(surplus_descriptors_are_closed)
 }
 END_TEST
 
-START_TEST(descriptor_shortage_is_reported)
+START_TEST(messages_wait_for_a_free_descriptor)
 {
     struct rlimit before;
     struct rlimit none;
@@ -181,10 +181,15 @@ START_TEST(descriptor_shortage_is_reported)
     ck_assert_int_eq(channel_send(ends[0], &(struct channel_message){CHANNEL_ACCESS_LOG, 0, 0}), 0);
     ck_assert_int_eq(channel_send(ends[0], &(struct channel_message){CHANNEL_QUIT, 0, -1}), 0);
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
-    ck_assert_int_eq(channel_receive(ends[1], &got), -EMFILE);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(channel_receive(ends[1], &got), -EMFILE);
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
     ck_assert_int_eq(channel_receive(ends[1], &got), 1);
+    ck_assert_int_eq(got.kind, CHANNEL_ACCESS_LOG);
+    ck_assert_int_eq(fcntl(got.fd, F_GETFD), FD_CLOEXEC);
+    ck_assert_int_eq(channel_receive(ends[1], &got), 1);
     ck_assert_int_eq(got.kind, CHANNEL_QUIT);
+    ck_assert_int_eq(channel_receive(ends[1], &got), -EAGAIN);
 }
 END_TEST
 
@@ -195,5 +200,5 @@ int main(void)
                                             messages_carry_descriptors,
                                             closed_peer_is_reported, send_does_not_wait_for_the_reader,
                                             malformed_messages_are_refused, surplus_descriptors_are_closed,
-                                            descriptor_shortage_is_reported, NULL});
+                                            messages_wait_for_a_free_descriptor, NULL});
 }
