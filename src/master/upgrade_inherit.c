@@ -23,13 +23,14 @@ static int next_number(struct str *text)
 }
 
 /*
- * Reads the number of a descriptor, and makes the descriptor close-on-exec. -1: it is not an open descriptor above 2.
+ * Reads the number of a descriptor, and makes the descriptor close-on-exec. -1: it is not an open descriptor above 2,
+ * or it was read before.
  */
 static int next_descriptor(struct str *text)
 {
     int fd = next_number(text);
 
-    return fd > STDERR_FILENO && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 ? fd : -1;
+    return fd > STDERR_FILENO && fcntl(fd, F_GETFD) == 0 && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 ? fd : -1;
 }
 
 static struct listen_fds *parse_inherited_sockets(struct str text, struct log *log)

@@ -115,9 +115,29 @@ START_TEST(malformed_variables_name_nothing)
 }
 END_TEST
 
+/* The state file is closed when it has been read: a socket with its number would then be another descriptor. */
+START_TEST(descriptors_are_taken_once)
+{
+    struct upgrade upgrade;
+    struct listen_fds *passed;
+
+    open_listener(FIRST);
+    ck_assert_int_eq(dup2(STDERR_FILENO, FIRST + 1), FIRST + 1);
+    passed = inherit(parent(), ";41;41;2;40;40;41", &upgrade);
+    ck_assert_int_eq(upgrade.ready_fd, FIRST + 1);
+    ck_assert_int_eq(upgrade.state_fd, -1);
+    ck_assert_int_eq(sockets_get(listen_fds_sockets(passed), 0, 0), FIRST);
+    ck_assert_int_eq(sockets_get(listen_fds_sockets(passed), 0, 1), -1);
+    ck_assert_int_ge(fcntl(FIRST + 1, F_GETFD), 0);
+    upgrade_close(&upgrade);
+    listen_fds_finish(passed, NULL, false, &quiet_log);
+}
+END_TEST
+
 int main(void)
 {
     return run_tests("upgrade", (const TTest *const[]){descriptors_of_the_parent_are_taken,
                                                   variables_of_another_process_are_ignored,
-                                                  malformed_variables_name_nothing, NULL});
+                                                  malformed_variables_name_nothing,
+                                                  descriptors_are_taken_once, NULL});
 }
