@@ -60,9 +60,12 @@ static void open_originals(void)
     HOLDS(originals[DATAGRAMS] >= 0 && originals[MEMORY] >= 0);
 }
 
+/* Those of the program are not passed: execve() would have closed them. */
 static void pass_descriptors(void)
 {
     open_originals();
+    for (int fd = STDERR_FILENO + 1; fd < FIRST; fd++)
+        (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
     for (int i = 0; i < PASSED; i++)
         HOLDS(dup2(originals[i], FIRST + i) == FIRST + i);
     lines = 0;
