@@ -278,7 +278,8 @@ bool exchange_is_secure(const struct exchange *x);
 /* Returns the PROXY protocol header (`listen: ... proxy_protocol`); NULL: none. */
 const struct proxy_header *exchange_proxy_header(const struct exchange *x);
 /*
- * Sets the client's address, taken from the peer. `trusted`: the forwarding fields of the request are trusted, too.
+ * Sets the client's address, which a trusted peer has sent. `trusted`: the forwarding fields of the request are
+ * trusted, too.
  */
 void exchange_set_client(struct exchange *x, const union proxy_address *client, bool trusted);
 /* Returns true if X-Forwarded-For and related fields come from a trusted peer. */
