@@ -116,11 +116,11 @@ class Site:
         def arrived():
             certificate = self.peer(name)
             return certificate if 'Pebble' in certificate.issuer.rfc4514_string() and certificate.serial_number != but else None
-        return wait_for(arrived, f'no certificate arrives:\n{self.server.output()[-6000:]}', seconds, pause=0.1)    # each check is a handshake
+        return wait_for(arrived, lambda: f'no certificate arrives:\n{self.server.output()[-6000:]}', seconds, pause=0.1)  # a handshake each
 
     def wait_for_log(self, text, count=1, seconds=40):
         return wait_for(lambda: self.server.output().count(text) >= count or None,
-                        f'no {text!r}:\n{self.server.output()[-6000:]}', seconds)
+                        lambda: f'no {text!r}:\n{self.server.output()[-6000:]}', seconds)
 
     def certificate_file(self, name='a.test'):
         return self.state / 'certificates' / f'{name}.pem'

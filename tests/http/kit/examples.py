@@ -105,7 +105,7 @@ class Example:
         """Waits for a line with this text, in the access log or the error log; returns it."""
         def found():
             return next((line for line in self.server.output().splitlines() if text in line), None)
-        return wait_for(found, f'no {text!r} in\n{self.server.output()[-3000:]}')
+        return wait_for(found, lambda: f'no {text!r} in\n{self.server.output()[-3000:]}')
 
     def stop(self):
         for client in self.clients:

@@ -11,12 +11,13 @@ BIG = 8 << 20
 
 
 def wait_for(check, what, seconds=15, pause=0.01):
+    """Returns the first true result of check(). Fails with the text `what`, or what(), after `seconds`."""
     deadline = time.monotonic() + seconds * server_kit.PATIENCE
     while True:
         found = check()
         if found:
             return found
-        assert time.monotonic() < deadline, what
+        assert time.monotonic() < deadline, what() if callable(what) else what
         time.sleep(pause)
 
 
