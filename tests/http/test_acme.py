@@ -107,7 +107,7 @@ def test_renewed_certificate_is_used_by_new_connections(start_site):
 
 
 def test_rejected_nonces_are_retried(start_site):
-    site = start_site(authority={'environment': {'PEBBLE_WFE_NONCEREJECT': '40'}})
+    site = start_site(authority={'environment': {'PEBBLE_WFE_NONCEREJECT': '25'}})
     site.wait_for_certificate(seconds=90)
 
 
