@@ -1,8 +1,9 @@
 /* Histogram buckets: they cover all durations, do not overlap, and are at most one sixty-fourth wide. */
-#include <check.h>
 #include <stdlib.h>
 
 #include "histogram.h"
+
+#include "../unit/runner.h"
 
 START_TEST(buckets_are_adjacent)
 {
@@ -42,20 +43,14 @@ START_TEST(recorded_values_are_printed_in_order)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, buckets_are_adjacent);
+    tcase_add_test(tcase, bucket_is_narrow);
+    tcase_add_test(tcase, recorded_values_are_printed_in_order);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("histogram");
-    TCase *tests = tcase_create("histogram");
-    SRunner *runner;
-    int failed;
-
-    tcase_add_test(tests, buckets_are_adjacent);
-    tcase_add_test(tests, bucket_is_narrow);
-    tcase_add_test(tests, recorded_values_are_printed_in_order);
-    suite_add_tcase(suite, tests);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite("histogram", add_tests);
 }

@@ -1,10 +1,10 @@
 /* The record parser of the load generator: it counts plaintext bytes for any segmentation of the input, and accepts
  * application data only. */
-#include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "record_parser.h"
+
+#include "../unit/runner.h"
 
 enum { OVERHEAD = 17, PLAIN_ONE = 1000, PLAIN_TWO = 16384 };
 
@@ -79,20 +79,14 @@ START_TEST(other_content_types_and_invalid_lengths_are_rejected)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, plaintext_count_is_independent_of_segmentation);
+    tcase_add_test(tcase, record_is_counted_at_its_last_byte);
+    tcase_add_test(tcase, other_content_types_and_invalid_lengths_are_rejected);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("record_parser");
-    TCase *tests = tcase_create("record_parser");
-    SRunner *runner;
-    int failed;
-
-    tcase_add_test(tests, plaintext_count_is_independent_of_segmentation);
-    tcase_add_test(tests, record_is_counted_at_its_last_byte);
-    tcase_add_test(tests, other_content_types_and_invalid_lengths_are_rejected);
-    suite_add_tcase(suite, tests);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite("record_parser", add_tests);
 }

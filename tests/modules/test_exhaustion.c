@@ -1,5 +1,7 @@
 #include "loopback.h"
 
+#include "../unit/runner.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -307,20 +309,14 @@ START_TEST(failed_allocation_affects_one_request_only)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_set_timeout(tcase, 120);
+    tcase_add_loop_test(tcase, failed_allocation_rejects_the_configuration, 0, 2);
+    tcase_add_test(tcase, failed_allocation_affects_one_request_only);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("exhaustion");
-    TCase *cases = tcase_create("exhaustion");
-    SRunner *runner;
-    int failed;
-
-    tcase_set_timeout(cases, 120);
-    tcase_add_loop_test(cases, failed_allocation_rejects_the_configuration, 0, 2);
-    tcase_add_test(cases, failed_allocation_affects_one_request_only);
-    suite_add_tcase(suite, cases);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("exhaustion", add_tests);
 }

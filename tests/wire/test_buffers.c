@@ -9,7 +9,8 @@
 #include "pem_files.h"
 #include "tls/tls_session_private.h"
 
-#include <check.h>
+#include "../unit/runner.h"
+
 #include <openssl/x509v3.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -121,21 +122,16 @@ START_TEST(rule_11_moving_write_buffers)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    int backends = backend_count();
+
+    if (strcmp(BUILD_KTLS, "built in") == 0)
+        tcase_add_loop_test(tcase, rule_03_long_chain_through_a_small_buffer, 0, 2 * backends);
+    tcase_add_loop_test(tcase, rule_11_moving_write_buffers, 0, (transport_count + 1) * backends);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("buffers");
-    TCase *all = tcase_create("all");
-    SRunner *runner;
-    int backends = backend_count(), failed;
-
-    tcase_set_timeout(all, 60);
-    if (strcmp(BUILD_KTLS, "built in") == 0)
-        tcase_add_loop_test(all, rule_03_long_chain_through_a_small_buffer, 0, 2 * backends);
-    tcase_add_loop_test(all, rule_11_moving_write_buffers, 0, (transport_count + 1) * backends);
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite("buffers", add_tests);
 }

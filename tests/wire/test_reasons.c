@@ -6,9 +6,9 @@
 #include "tls/ktls_choice.h"
 #include "tls/tls_session_private.h"
 
-#include <check.h>
+#include "../unit/runner.h"
+
 #include <errno.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 static struct kit kit;
@@ -206,22 +206,15 @@ START_TEST(each_reason_has_a_row)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, each_cause_has_its_reason, 0, ROWS * backend_count());
+    tcase_add_loop_test(tcase, rule_04_the_threshold_decides, 0, 2 * backend_count());
+    tcase_add_loop_test(tcase, pipes_where_user_space_is_faster, 0, backend_count());
+    tcase_add_test(tcase, each_reason_has_a_row);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("reasons");
-    TCase *all = tcase_create("all");
-    SRunner *runner;
-    int failed;
-
-    tcase_set_timeout(all, 60);
-    tcase_add_loop_test(all, each_cause_has_its_reason, 0, ROWS * backend_count());
-    tcase_add_loop_test(all, rule_04_the_threshold_decides, 0, 2 * backend_count());
-    tcase_add_loop_test(all, pipes_where_user_space_is_faster, 0, backend_count());
-    tcase_add_test(all, each_reason_has_a_row);
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite("reasons", add_tests);
 }

@@ -6,7 +6,8 @@
 
 #include "base/limits.h"
 
-#include <check.h>
+#include "../unit/runner.h"
+
 #include <string.h>
 #include <unistd.h>
 
@@ -279,25 +280,20 @@ START_TEST(full_records_are_sealed_without_a_copy)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tcase)
 {
-    Suite *suite = suite_create("records");
-    TCase *all = tcase_create("all");
-    SRunner *runner;
     int count = SEALED_TRANSPORTS * backend_count();
 
-    tcase_set_timeout(all, 60);
-    tcase_add_loop_test(all, small_records_first_then_full, 0, count);
-    tcase_add_loop_test(all, full_records_with_small_records_off, 0, count);
-    tcase_add_loop_test(all, small_records_after_an_idle_period, 0, count);
-    tcase_add_loop_test(all, small_response_is_one_record, 0, count);
-    tcase_add_loop_test(all, many_records_per_call, 0, count);
-    tcase_add_loop_test(all, two_blocks_per_send, 0, count);
-    tcase_add_loop_test(all, full_records_are_sealed_without_a_copy, 0, count);
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    count = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return count ? 1 : 0;
+    tcase_add_loop_test(tcase, small_records_first_then_full, 0, count);
+    tcase_add_loop_test(tcase, full_records_with_small_records_off, 0, count);
+    tcase_add_loop_test(tcase, small_records_after_an_idle_period, 0, count);
+    tcase_add_loop_test(tcase, small_response_is_one_record, 0, count);
+    tcase_add_loop_test(tcase, many_records_per_call, 0, count);
+    tcase_add_loop_test(tcase, two_blocks_per_send, 0, count);
+    tcase_add_loop_test(tcase, full_records_are_sealed_without_a_copy, 0, count);
+}
+
+int main(void)
+{
+    return run_suite("records", add_tests);
 }

@@ -7,7 +7,8 @@
 
 #include "build_options.h"
 
-#include <check.h>
+#include "../unit/runner.h"
+
 #include <unistd.h>
 
 static struct kit kit;
@@ -182,22 +183,17 @@ START_TEST(rule_16_no_flags_that_the_kernel_refuses)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    int backends = strcmp(BUILD_KTLS, "built in") == 0 ? backend_count() : 0;
+
+    tcase_add_loop_test(tcase, rule_04_only_large_files_are_promoted, 0, backends);
+    tcase_add_loop_test(tcase, rule_04_small_records_do_not_delay_promotion, 0, backends);
+    tcase_add_loop_test(tcase, rule_14_head_and_body_share_a_record, 0, backends);
+    tcase_add_loop_test(tcase, rule_16_no_flags_that_the_kernel_refuses, 0, backends);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("rules");
-    TCase *all = tcase_create("all");
-    SRunner *runner;
-    int backends = strcmp(BUILD_KTLS, "built in") == 0 ? backend_count() : 0, failed;
-
-    tcase_set_timeout(all, 60);
-    tcase_add_loop_test(all, rule_04_only_large_files_are_promoted, 0, backends);
-    tcase_add_loop_test(all, rule_04_small_records_do_not_delay_promotion, 0, backends);
-    tcase_add_loop_test(all, rule_14_head_and_body_share_a_record, 0, backends);
-    tcase_add_loop_test(all, rule_16_no_flags_that_the_kernel_refuses, 0, backends);
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite("rules", add_tests);
 }

@@ -6,10 +6,10 @@
 
 #include "base/limits.h"
 
-#include <check.h>
+#include "../unit/runner.h"
+
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 static struct kit kit;
@@ -261,27 +261,23 @@ START_TEST(tcp_nodelay_follows_the_settings)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tcase)
 {
-    Suite *suite = suite_create("transports");
-    TCase *all = tcase_create("all");
-    SRunner *runner;
     int count = transport_count * backend_count();
 
-    tcase_set_timeout(all, 120);
-    tcase_add_loop_test(all, rule_14_small_response_is_one_record, 0, count);
-    tcase_add_loop_test(all, tcp_nodelay_follows_the_settings, 0, count);
-    tcase_add_loop_test(all, large_responses_arrive_completely, 0, count);
-    tcase_add_loop_test(all, large_responses_arrive_without_sendfile, 0, count);
-    tcase_add_loop_test(all, large_responses_arrive_through_a_small_window, 0, count);
-    tcase_add_loop_test(all, path_and_reason_of_a_large_file, 0, count);
-    tcase_add_loop_test(all, transfers_of_two_responses, 0, count);
-    tcase_add_loop_test(all, large_bodies_are_received_in_larger_pieces, 0, count);
-    tcase_add_loop_test(all, unconsumed_bytes_are_offered_again, 0, count);
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    count = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return count ? 1 : 0;
+    tcase_set_timeout(tcase, 120);
+    tcase_add_loop_test(tcase, rule_14_small_response_is_one_record, 0, count);
+    tcase_add_loop_test(tcase, tcp_nodelay_follows_the_settings, 0, count);
+    tcase_add_loop_test(tcase, large_responses_arrive_completely, 0, count);
+    tcase_add_loop_test(tcase, large_responses_arrive_without_sendfile, 0, count);
+    tcase_add_loop_test(tcase, large_responses_arrive_through_a_small_window, 0, count);
+    tcase_add_loop_test(tcase, path_and_reason_of_a_large_file, 0, count);
+    tcase_add_loop_test(tcase, transfers_of_two_responses, 0, count);
+    tcase_add_loop_test(tcase, large_bodies_are_received_in_larger_pieces, 0, count);
+    tcase_add_loop_test(tcase, unconsumed_bytes_are_offered_again, 0, count);
+}
+
+int main(void)
+{
+    return run_suite("transports", add_tests);
 }

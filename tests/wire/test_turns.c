@@ -9,10 +9,10 @@
 #include "build_options.h"
 #include "wire/wire_queue.h"
 
-#include <check.h>
+#include "../unit/runner.h"
+
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -324,21 +324,15 @@ START_TEST(sends_measure_the_rate)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, one_frame_waits_for_the_socket, 0, ROWS * KINDS * backend_count());
+    tcase_add_loop_test(tcase, limit_follows_the_rate_of_the_client, 0, sizeof rates / sizeof rates[0]);
+    tcase_add_loop_test(tcase, sends_measure_the_rate, 0, backend_count());
+    tcase_add_loop_test(tcase, turn_ends_after_the_read_of_its_span, 0, backend_count());
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("wire turns");
-    TCase *cases = tcase_create("all");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_set_timeout(cases, 60);
-    tcase_add_loop_test(cases, one_frame_waits_for_the_socket, 0, ROWS * KINDS * backend_count());
-    tcase_add_loop_test(cases, limit_follows_the_rate_of_the_client, 0, sizeof rates / sizeof rates[0]);
-    tcase_add_loop_test(cases, sends_measure_the_rate, 0, backend_count());
-    tcase_add_loop_test(cases, turn_ends_after_the_read_of_its_span, 0, backend_count());
-    suite_add_tcase(suite, cases);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
+    return run_suite("wire turns", add_tests);
 }

@@ -1,7 +1,8 @@
 #include "base/arena.h"
 #include "base/limits.h"
 
-#include <check.h>
+#include "../runner.h"
+
 #include <stdalign.h>
 
 START_TEST(allocations_are_aligned_and_distinct)
@@ -130,22 +131,17 @@ START_TEST(strings_are_joined_within_the_limit)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, allocations_are_aligned_and_distinct);
+    tcase_add_test(tcase, large_keeps_current_block);
+    tcase_add_test(tcase, allocations_beyond_the_limit_fail);
+    tcase_add_test(tcase, pool_keeps_blocks_up_to_max_free);
+    tcase_add_test(tcase, copies_and_formats_text);
+    tcase_add_test(tcase, strings_are_joined_within_the_limit);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("arena");
-    TCase *tests = tcase_create("arena");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_add_test(tests, allocations_are_aligned_and_distinct);
-    tcase_add_test(tests, large_keeps_current_block);
-    tcase_add_test(tests, allocations_beyond_the_limit_fail);
-    tcase_add_test(tests, pool_keeps_blocks_up_to_max_free);
-    tcase_add_test(tests, copies_and_formats_text);
-    tcase_add_test(tests, strings_are_joined_within_the_limit);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("arena", add_tests);
 }

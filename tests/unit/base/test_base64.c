@@ -1,6 +1,6 @@
 #include "base/base64.h"
 
-#include <check.h>
+#include "../runner.h"
 
 static const struct {
     const char *text;
@@ -37,18 +37,12 @@ START_TEST(valid_text_is_decoded_and_invalid_rejected)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, valid_text_is_decoded_and_invalid_rejected, 0, sizeof(cases) / sizeof(cases[0]));
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("base64");
-    TCase *tests = tcase_create("base64");
-    SRunner *runner;
-    int failed;
-
-    tcase_add_loop_test(tests, valid_text_is_decoded_and_invalid_rejected, 0, sizeof(cases) / sizeof(cases[0]));
-    suite_add_tcase(suite, tests);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("base64", add_tests);
 }

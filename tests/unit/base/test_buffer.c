@@ -1,6 +1,7 @@
 #include "base/buffer.h"
 
-#include <check.h>
+#include "../runner.h"
+
 #include <errno.h>
 
 START_TEST(buffer_grows_and_consumes_its_bytes)
@@ -52,19 +53,14 @@ START_TEST(printf_grows_the_buffer_to_a_long_text)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, buffer_grows_and_consumes_its_bytes);
+    tcase_add_test(tcase, limit_is_exact);
+    tcase_add_test(tcase, printf_grows_the_buffer_to_a_long_text);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("buffer");
-    TCase *tests = tcase_create("buffer");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_add_test(tests, buffer_grows_and_consumes_its_bytes);
-    tcase_add_test(tests, limit_is_exact);
-    tcase_add_test(tests, printf_grows_the_buffer_to_a_long_text);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("buffer", add_tests);
 }

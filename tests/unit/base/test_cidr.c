@@ -1,10 +1,10 @@
 #include "base/cidr.h"
 
+#include "../runner.h"
+
 #include <arpa/inet.h>
-#include <check.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <stdlib.h>
 
 static struct sockaddr_storage address_of(const char *text)
 {
@@ -82,18 +82,13 @@ START_TEST(rejects_invalid_networks)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, range_contains_exactly_its_addresses);
+    tcase_add_test(tcase, rejects_invalid_networks);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("cidr");
-    TCase *tests = tcase_create("cidr");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_add_test(tests, range_contains_exactly_its_addresses);
-    tcase_add_test(tests, rejects_invalid_networks);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("cidr", add_tests);
 }

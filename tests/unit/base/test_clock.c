@@ -1,6 +1,7 @@
 #include "base/clock.h"
 
-#include <check.h>
+#include "../runner.h"
+
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -53,19 +54,14 @@ START_TEST(cpu_time_of_a_process)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, monotonic_time_does_not_go_back);
+    tcase_add_test(tcase, cpu_time_is_that_of_the_work);
+    tcase_add_test(tcase, cpu_time_of_a_process);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("clock");
-    TCase *tests = tcase_create("clock");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_add_test(tests, monotonic_time_does_not_go_back);
-    tcase_add_test(tests, cpu_time_is_that_of_the_work);
-    tcase_add_test(tests, cpu_time_of_a_process);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("clock", add_tests);
 }

@@ -1,6 +1,6 @@
 #include "base/latency.h"
 
-#include <check.h>
+#include "../runner.h"
 
 START_TEST(bucket_includes_its_bound)
 {
@@ -54,20 +54,14 @@ START_TEST(count_includes_every_bucket)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, bucket_includes_its_bound);
+    tcase_add_loop_test(tcase, quantiles_are_interpolated, 0, sizeof(rows) / sizeof(rows[0]));
+    tcase_add_test(tcase, count_includes_every_bucket);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("latency");
-    TCase *tests = tcase_create("latency");
-    SRunner *runner;
-    int failed;
-
-    tcase_add_test(tests, bucket_includes_its_bound);
-    tcase_add_loop_test(tests, quantiles_are_interpolated, 0, sizeof(rows) / sizeof(rows[0]));
-    tcase_add_test(tests, count_includes_every_bucket);
-    suite_add_tcase(suite, tests);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("latency", add_tests);
 }

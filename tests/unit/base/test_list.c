@@ -1,6 +1,6 @@
 #include "base/list.h"
 
-#include <check.h>
+#include "../runner.h"
 
 struct item {
     int number;
@@ -27,17 +27,12 @@ START_TEST(items_keep_the_order_of_insertion)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, items_keep_the_order_of_insertion);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("list");
-    TCase *tests = tcase_create("list");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_add_test(tests, items_keep_the_order_of_insertion);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("list", add_tests);
 }

@@ -1,7 +1,8 @@
 #include "base/limits.h"
 #include "base/log.h"
 
-#include <check.h>
+#include "../runner.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,24 +152,19 @@ START_TEST(one_line_per_second)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, lines_have_the_format_of_nginx);
+    tcase_add_test(tcase, control_bytes_cannot_forge_a_line);
+    tcase_add_test(tcase, fields_follow_the_text);
+    tcase_add_test(tcase, records_have_the_raw_text);
+    tcase_add_test(tcase, long_lines_are_truncated);
+    tcase_add_test(tcase, log_without_a_sink_is_silent);
+    tcase_add_test(tcase, each_level_is_parsed_from_its_name);
+    tcase_add_test(tcase, one_line_per_second);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("log");
-    TCase *tests = tcase_create("log");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_add_test(tests, lines_have_the_format_of_nginx);
-    tcase_add_test(tests, control_bytes_cannot_forge_a_line);
-    tcase_add_test(tests, fields_follow_the_text);
-    tcase_add_test(tests, records_have_the_raw_text);
-    tcase_add_test(tests, long_lines_are_truncated);
-    tcase_add_test(tests, log_without_a_sink_is_silent);
-    tcase_add_test(tests, each_level_is_parsed_from_its_name);
-    tcase_add_test(tests, one_line_per_second);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("log", add_tests);
 }

@@ -2,7 +2,7 @@
 #include "base/limits.h"
 #include "base/memory_budget.h"
 
-#include <check.h>
+#include "../runner.h"
 
 START_TEST(takes_from_all_or_none)
 {
@@ -60,20 +60,14 @@ START_TEST(arena_is_counted)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, takes_from_all_or_none);
+    tcase_add_test(tcase, no_cap_and_no_budget);
+    tcase_add_test(tcase, arena_is_counted);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("memory_budget");
-    TCase *tests = tcase_create("memory_budget");
-    SRunner *runner;
-    int failed;
-
-    tcase_add_test(tests, takes_from_all_or_none);
-    tcase_add_test(tests, no_cap_and_no_budget);
-    tcase_add_test(tests, arena_is_counted);
-    suite_add_tcase(suite, tests);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("memory_budget", add_tests);
 }

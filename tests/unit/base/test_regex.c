@@ -2,7 +2,8 @@
 
 #include "base/limits.h"
 
-#include <check.h>
+#include "../runner.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,23 +152,17 @@ START_TEST(subject_of_8_kib_is_matched)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, subject_matches_its_pattern);
+    tcase_add_test(tcase, invalid_patterns_are_rejected);
+    tcase_add_test(tcase, pattern_length_is_limited);
+    tcase_add_test(tcase, groups_are_found_by_number_and_name);
+    tcase_add_test(tcase, exponential_backtracking_fails);
+    tcase_add_test(tcase, subject_of_8_kib_is_matched);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("regex");
-    TCase *cases_of = tcase_create("regex");
-    SRunner *runner;
-    int failed;
-
-    tcase_add_test(cases_of, subject_matches_its_pattern);
-    tcase_add_test(cases_of, invalid_patterns_are_rejected);
-    tcase_add_test(cases_of, pattern_length_is_limited);
-    tcase_add_test(cases_of, groups_are_found_by_number_and_name);
-    tcase_add_test(cases_of, exponential_backtracking_fails);
-    tcase_add_test(cases_of, subject_of_8_kib_is_matched);
-    suite_add_tcase(suite, cases_of);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite("regex", add_tests);
 }

@@ -1,6 +1,6 @@
 #include "base/saturate.h"
 
-#include <check.h>
+#include "../runner.h"
 
 static const struct {
     uint64_t a, b, difference;
@@ -16,18 +16,12 @@ START_TEST(subtraction_stops_at_zero)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, subtraction_stops_at_zero, 0, sizeof(rows) / sizeof(rows[0]));
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("saturate");
-    TCase *tests = tcase_create("saturate");
-    SRunner *runner;
-    int failed;
-
-    tcase_add_loop_test(tests, subtraction_stops_at_zero, 0, sizeof(rows) / sizeof(rows[0]));
-    suite_add_tcase(suite, tests);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("saturate", add_tests);
 }

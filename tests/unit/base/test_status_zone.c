@@ -2,9 +2,9 @@
 #include "base/status_zone.h"
 
 #include "../overwrite.h"
+#include "../runner.h"
 #include "base/limits.h"
 
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -228,26 +228,20 @@ START_TEST(open_connections_are_active)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, zones_are_found_by_kind_and_name);
+    tcase_add_test(tcase, number_of_zones_is_limited);
+    tcase_add_test(tcase, sum_has_the_rows_of_all_workers);
+    tcase_add_test(tcase, nothing_is_counted_without_a_row);
+    tcase_add_test(tcase, zones_of_the_former_configuration_continue);
+    tcase_add_test(tcase, counts_of_processes_are_added);
+    tcase_add_test(tcase, open_connections_are_active);
+    tcase_add_loop_test(tcase, forged_counts_select_no_memory, 0, 2);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("status_zone");
-    TCase *tests = tcase_create("status_zone");
-    SRunner *runner;
-    int failed;
-
-    tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_test(tests, zones_are_found_by_kind_and_name);
-    tcase_add_test(tests, number_of_zones_is_limited);
-    tcase_add_test(tests, sum_has_the_rows_of_all_workers);
-    tcase_add_test(tests, nothing_is_counted_without_a_row);
-    tcase_add_test(tests, zones_of_the_former_configuration_continue);
-    tcase_add_test(tests, counts_of_processes_are_added);
-    tcase_add_test(tests, open_connections_are_active);
-    tcase_add_loop_test(tests, forged_counts_select_no_memory, 0, 2);
-    suite_add_tcase(suite, tests);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("status_zone", add_tests);
 }

@@ -170,26 +170,21 @@ START_TEST(distance_counts_edits_up_to_64_bytes)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, slices_end_at_the_end_of_the_string);
+    tcase_add_test(tcase, comparisons_respect_or_ignore_case);
+    tcase_add_loop_test(tcase, only_ascii_letters_are_equal_in_both_cases, 1, 21);
+    tcase_add_test(tcase, numbers_are_written_in_decimal);
+    tcase_add_test(tcase, searches_return_the_position_or_minus_one);
+    tcase_add_test(tcase, cut_returns_each_part_also_empty_ones);
+    tcase_add_loop_test(tcase, decimal_numbers_are_parsed_up_to_64_bits,
+                        0, (int)(sizeof(numbers) / sizeof(numbers[0])));
+    tcase_add_test(tcase, only_hexadecimal_digits_have_a_value);
+    tcase_add_test(tcase, distance_counts_edits_up_to_64_bytes);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("str");
-    TCase *tests = tcase_create("str");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_add_test(tests, slices_end_at_the_end_of_the_string);
-    tcase_add_test(tests, comparisons_respect_or_ignore_case);
-    tcase_add_loop_test(tests, only_ascii_letters_are_equal_in_both_cases, 1, 21);
-    tcase_add_test(tests, numbers_are_written_in_decimal);
-    tcase_add_test(tests, searches_return_the_position_or_minus_one);
-    tcase_add_test(tests, cut_returns_each_part_also_empty_ones);
-    tcase_add_loop_test(tests, decimal_numbers_are_parsed_up_to_64_bits,
-                        0, (int)(sizeof(numbers) / sizeof(numbers[0])));
-    tcase_add_test(tests, only_hexadecimal_digits_have_a_value);
-    tcase_add_test(tests, distance_counts_edits_up_to_64_bytes);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("str", add_tests);
 }

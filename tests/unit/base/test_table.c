@@ -1,6 +1,7 @@
 #include "base/table.h"
 
-#include <check.h>
+#include "../runner.h"
+
 #include <stdio.h>
 
 #define KEYS 2000
@@ -103,22 +104,16 @@ START_TEST(hash_ignores_the_case_of_letters_only)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, each_of_many_keys_is_found_until_removed);
+    tcase_add_test(tcase, churn_does_not_grow);
+    tcase_add_test(tcase, second_value_replaces_the_first);
+    tcase_add_test(tcase, empty_key_is_a_key);
+    tcase_add_test(tcase, hash_ignores_the_case_of_letters_only);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("table");
-    TCase *tests = tcase_create("table");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_add_test(tests, each_of_many_keys_is_found_until_removed);
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, churn_does_not_grow);
-    tcase_add_test(tests, second_value_replaces_the_first);
-    tcase_add_test(tests, empty_key_is_a_key);
-    tcase_add_test(tests, hash_ignores_the_case_of_letters_only);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("table", add_tests);
 }

@@ -1,7 +1,6 @@
 #include "base/text_writer.h"
 
-#include <check.h>
-#include <stdlib.h>
+#include "../runner.h"
 
 static struct arena arena;
 
@@ -69,20 +68,14 @@ START_TEST(passes_that_differ_fail)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, joins_with_a_separator);
+    tcase_add_test(tcase, failed_allocation_fails_the_text);
+    tcase_add_test(tcase, passes_that_differ_fail);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("text_writer");
-    TCase *cases = tcase_create("text_writer");
-    SRunner *runner;
-    int failed;
-
-    tcase_add_test(cases, joins_with_a_separator);
-    tcase_add_test(cases, failed_allocation_fails_the_text);
-    tcase_add_test(cases, passes_that_differ_fail);
-    suite_add_tcase(suite, cases);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite("text_writer", add_tests);
 }

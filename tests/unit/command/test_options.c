@@ -1,9 +1,9 @@
 #include "command/options.h"
 
-#include <check.h>
+#include "../runner.h"
+
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 static int parse(const char *line, struct options *out, char *error)
 {
@@ -307,24 +307,17 @@ START_TEST(finds_the_configuration)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tcase)
 {
-    Suite *suite = suite_create("options");
-    TCase *tcase = tcase_create("options");
-    SRunner *runner;
-    int failed;
-
-    tcase_set_timeout(tcase, 30);
     tcase_add_loop_test(tcase, reads_command_lines, 0, (int)(sizeof(good) / sizeof(good[0])));
     tcase_add_loop_test(tcase, rejects_command_lines, 0, (int)(sizeof(bad) / sizeof(bad[0])));
     tcase_add_test(tcase, ctl_keeps_the_words_and_the_socket);
     tcase_add_test(tcase, long_arguments_are_truncated);
     tcase_add_test(tcase, usage_is_short);
     tcase_add_test(tcase, finds_the_configuration);
-    suite_add_tcase(suite, tcase);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+    return run_suite("options", add_tests);
 }

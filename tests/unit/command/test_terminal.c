@@ -1,7 +1,6 @@
 #include "command/terminal.h"
 
-#include <check.h>
-#include <stdlib.h>
+#include "../runner.h"
 
 static const struct {
     struct terminal_environment environment;
@@ -56,18 +55,13 @@ START_TEST(headings_and_labels)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, environment_decides, 0, sizeof(cases) / sizeof(cases[0]));
+    tcase_add_loop_test(tcase, headings_and_labels, 0, sizeof(texts) / sizeof(texts[0]));
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("terminal");
-    TCase *tests = tcase_create("terminal");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_add_loop_test(tests, environment_decides, 0, sizeof(cases) / sizeof(cases[0]));
-    tcase_add_loop_test(tests, headings_and_labels, 0, sizeof(texts) / sizeof(texts[0]));
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite("terminal", add_tests);
 }

@@ -1,6 +1,7 @@
 #include "conf/environment.h"
 
-#include <check.h>
+#include "../runner.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -86,18 +87,13 @@ START_TEST(invalid_references_are_rejected_with_a_hint)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, references_are_replaced_by_their_values, 0, (int)(sizeof(good) / sizeof(good[0])));
+    tcase_add_loop_test(tcase, invalid_references_are_rejected_with_a_hint, 0, (int)(sizeof(bad) / sizeof(bad[0])));
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("environment");
-    TCase *tests = tcase_create("environment");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_add_loop_test(tests, references_are_replaced_by_their_values, 0, (int)(sizeof(good) / sizeof(good[0])));
-    tcase_add_loop_test(tests, invalid_references_are_rejected_with_a_hint, 0, (int)(sizeof(bad) / sizeof(bad[0])));
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("environment", add_tests);
 }

@@ -1,6 +1,7 @@
 #include "conf/template.h"
 
-#include <check.h>
+#include "../runner.h"
+
 #include <errno.h>
 
 static const struct {
@@ -61,19 +62,14 @@ START_TEST(incomplete_escapes_write_nothing)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, each_byte_has_its_escape_in_log_and_json, 0, (int)(sizeof(cases) / sizeof(cases[0])));
+    tcase_add_test(tcase, nul_byte_is_escaped_in_json);
+    tcase_add_test(tcase, incomplete_escapes_write_nothing);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("escape");
-    TCase *tests = tcase_create("escape");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_add_loop_test(tests, each_byte_has_its_escape_in_log_and_json, 0, (int)(sizeof(cases) / sizeof(cases[0])));
-    tcase_add_test(tests, nul_byte_is_escaped_in_json);
-    tcase_add_test(tests, incomplete_escapes_write_nothing);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("escape", add_tests);
 }

@@ -4,7 +4,8 @@
  */
 #include "conf/format.h"
 
-#include <check.h>
+#include "../runner.h"
+
 #include <errno.h>
 
 static const struct {
@@ -175,20 +176,15 @@ END_TEST
 
 #define COUNT(table) ((int)(sizeof(table) / sizeof((table)[0])))
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, formatting_gives_the_layout_and_repeats_it, 0, COUNT(layouts));
+    tcase_add_loop_test(tcase, invalid_sources_are_rejected, 0, COUNT(left_alone));
+    tcase_add_loop_test(tcase, meaning_is_compared, 0, COUNT(pairs));
+    tcase_add_test(tcase, deep_sources_are_rejected);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("format");
-    TCase *tests = tcase_create("format");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_add_loop_test(tests, formatting_gives_the_layout_and_repeats_it, 0, COUNT(layouts));
-    tcase_add_loop_test(tests, invalid_sources_are_rejected, 0, COUNT(left_alone));
-    tcase_add_loop_test(tests, meaning_is_compared, 0, COUNT(pairs));
-    tcase_add_test(tests, deep_sources_are_rejected);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("format", add_tests);
 }

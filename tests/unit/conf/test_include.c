@@ -1,7 +1,8 @@
 /* Includes of real files in a temporary directory. */
 #include "conf/conf_tree.h"
 
-#include <check.h>
+#include "../runner.h"
+
 #include <errno.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -315,32 +316,27 @@ START_TEST(file_above_the_limit_is_rejected)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, include_merges_in_place);
+    tcase_add_test(tcase, included_servers_are_appended);
+    tcase_add_test(tcase, include_tag_in_lists);
+    tcase_add_test(tcase, path_is_relative_to_the_including_file);
+    tcase_add_test(tcase, pattern_without_match_includes_nothing);
+    tcase_add_test(tcase, second_value_of_a_key_is_rejected);
+    tcase_add_test(tcase, errors_name_the_included_file);
+    tcase_add_test(tcase, file_that_includes_itself_is_rejected);
+    tcase_add_test(tcase, missing_included_file_is_reported_at_its_line);
+    tcase_add_test(tcase, directory_is_rejected);
+    tcase_add_test(tcase, included_file_must_be_a_mapping);
+    tcase_add_test(tcase, files_of_a_tree_are_listed);
+    tcase_add_test(tcase, unreadable_main_file_is_reported);
+    tcase_add_test(tcase, includes_above_the_limit_are_rejected);
+    tcase_add_test(tcase, file_above_the_limit_is_rejected);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("include");
-    TCase *tests = tcase_create("include");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_add_checked_fixture(tests, set_up, tear_down);
-    tcase_add_test(tests, include_merges_in_place);
-    tcase_add_test(tests, included_servers_are_appended);
-    tcase_add_test(tests, include_tag_in_lists);
-    tcase_add_test(tests, path_is_relative_to_the_including_file);
-    tcase_add_test(tests, pattern_without_match_includes_nothing);
-    tcase_add_test(tests, second_value_of_a_key_is_rejected);
-    tcase_add_test(tests, errors_name_the_included_file);
-    tcase_add_test(tests, file_that_includes_itself_is_rejected);
-    tcase_add_test(tests, missing_included_file_is_reported_at_its_line);
-    tcase_add_test(tests, directory_is_rejected);
-    tcase_add_test(tests, included_file_must_be_a_mapping);
-    tcase_add_test(tests, files_of_a_tree_are_listed);
-    tcase_add_test(tests, unreadable_main_file_is_reported);
-    tcase_add_test(tests, includes_above_the_limit_are_rejected);
-    tcase_add_test(tests, file_above_the_limit_is_rejected);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("include", add_tests);
 }

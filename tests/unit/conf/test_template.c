@@ -1,6 +1,7 @@
 #include "conf/template.h"
 
-#include <check.h>
+#include "../runner.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -268,25 +269,20 @@ START_TEST(template_write_escapes)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, template_evaluates_to_its_value, 0, (int)(sizeof(good) / sizeof(good[0])));
+    tcase_add_loop_test(tcase, invalid_templates_are_rejected_at_their_position, 0,
+                        (int)(sizeof(bad) / sizeof(bad[0])));
+    tcase_add_test(tcase, constants_need_no_memory);
+    tcase_add_test(tcase, template_has_any_number_of_parts);
+    tcase_add_test(tcase, template_write_escapes);
+    tcase_add_test(tcase, part_without_a_value_is_a_variable);
+    tcase_add_loop_test(tcase, finish_keeps_only_late_variables, 0,
+                        (int)(sizeof(settled_rows) / sizeof(settled_rows[0])));
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("template");
-    TCase *tests = tcase_create("template");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_add_loop_test(tests, template_evaluates_to_its_value, 0, (int)(sizeof(good) / sizeof(good[0])));
-    tcase_add_loop_test(tests, invalid_templates_are_rejected_at_their_position, 0,
-                        (int)(sizeof(bad) / sizeof(bad[0])));
-    tcase_add_test(tests, constants_need_no_memory);
-    tcase_add_test(tests, template_has_any_number_of_parts);
-    tcase_add_test(tests, template_write_escapes);
-    tcase_add_test(tests, part_without_a_value_is_a_variable);
-    tcase_add_loop_test(tests, finish_keeps_only_late_variables, 0,
-                        (int)(sizeof(settled_rows) / sizeof(settled_rows[0])));
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("template", add_tests);
 }

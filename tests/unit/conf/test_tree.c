@@ -1,6 +1,6 @@
 #include "conf/conf_tree.h"
 
-#include <check.h>
+#include "../runner.h"
 
 static struct arena arena;
 static struct conf_errors errors;
@@ -160,24 +160,19 @@ START_TEST(parsing_fails_with_too_little_memory)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, nodes_have_their_kind_and_position);
+    tcase_add_test(tcase, anchors_and_merges);
+    tcase_add_test(tcase, nested_aliases_are_rejected_at_the_value_limit);
+    tcase_add_test(tcase, depth_of_aliases_is_limited);
+    tcase_add_test(tcase, overlay_replaces_and_adds_values);
+    tcase_add_test(tcase, mapping_has_any_number_of_keys);
+    tcase_add_test(tcase, parsing_fails_with_too_little_memory);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("tree");
-    TCase *tests = tcase_create("tree");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_add_checked_fixture(tests, set_up, tear_down);
-    tcase_add_test(tests, nodes_have_their_kind_and_position);
-    tcase_add_test(tests, anchors_and_merges);
-    tcase_add_test(tests, nested_aliases_are_rejected_at_the_value_limit);
-    tcase_add_test(tests, depth_of_aliases_is_limited);
-    tcase_add_test(tests, overlay_replaces_and_adds_values);
-    tcase_add_test(tests, mapping_has_any_number_of_keys);
-    tcase_add_test(tests, parsing_fails_with_too_little_memory);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("tree", add_tests);
 }

@@ -1,8 +1,7 @@
 /* Accept: the most specific media range decides (RFC 9110 12.5.1); weights; malformed fields. */
 #include "http/accept.h"
 
-#include <check.h>
-#include <stdlib.h>
+#include "../runner.h"
 
 static const struct {
     const char *accept; /* NULL: the field is absent */
@@ -59,19 +58,13 @@ START_TEST(field_lines_are_combined)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, most_specific_media_range_gives_the_weight, 0, sizeof(rows) / sizeof(rows[0]));
+    tcase_add_test(tcase, field_lines_are_combined);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("accept");
-    TCase *group = tcase_create("accept");
-    SRunner *runner;
-    int failed;
-
-    tcase_add_loop_test(group, most_specific_media_range_gives_the_weight, 0, sizeof(rows) / sizeof(rows[0]));
-    tcase_add_test(group, field_lines_are_combined);
-    suite_add_tcase(suite, group);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite("accept", add_tests);
 }

@@ -4,7 +4,8 @@
  */
 #include "import/nginx_lex.h"
 
-#include <check.h>
+#include "../runner.h"
+
 #include <errno.h>
 #include <stdio.h>
 
@@ -129,20 +130,15 @@ START_TEST(tokens_have_the_line_of_their_first_byte)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tcase)
 {
-    Suite *suite = suite_create("import_lex");
-    TCase *tcase = tcase_create("lex");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
     tcase_add_loop_test(tcase, words_blocks_and_comments_are_tokens, 0, (int)(sizeof(words) / sizeof(words[0])));
     tcase_add_loop_test(tcase, invalid_input_is_rejected_with_its_line, 0, (int)(sizeof(faults) / sizeof(faults[0])));
     tcase_add_test(tcase, nul_bytes_in_words_are_rejected);
     tcase_add_test(tcase, tokens_have_the_line_of_their_first_byte);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+}
+
+int main(void)
+{
+    return run_suite("import_lex", add_tests);
 }

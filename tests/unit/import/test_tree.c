@@ -4,7 +4,8 @@
 #include "base/buffer.h"
 #include "base/limits.h"
 
-#include <check.h>
+#include "../runner.h"
+
 #include <errno.h>
 #include <stdio.h>
 
@@ -165,13 +166,8 @@ START_TEST(directory_of_a_path_ends_before_its_last_slash)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tcase)
 {
-    Suite *suite = suite_create("import_tree");
-    TCase *tcase = tcase_create("tree");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
     tcase_add_loop_test(tcase, valid_directives_form_a_tree, 0, (int)(sizeof(trees) / sizeof(trees[0])));
     tcase_add_loop_test(tcase, invalid_blocks_are_rejected_with_file_and_line,
                         0, (int)(sizeof(broken) / sizeof(broken[0])));
@@ -179,9 +175,9 @@ int main(void)
     tcase_add_test(tcase, missing_main_file_is_rejected);
     tcase_add_test(tcase, depth_is_limited);
     tcase_add_test(tcase, directory_of_a_path_ends_before_its_last_slash);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+}
+
+int main(void)
+{
+    return run_suite("import_tree", add_tests);
 }

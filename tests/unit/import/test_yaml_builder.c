@@ -1,9 +1,9 @@
 /* Lookup of builders by their keys: few children, and so many that a linear search would take too long. */
 #include "import/yaml_builder.h"
 
-#include <check.h>
+#include "../runner.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 
 static struct str key_of(struct arena *arena, unsigned number)
 {
@@ -71,20 +71,13 @@ START_TEST(children_keep_their_order)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, children_are_found_by_key, 0, 9);
+    tcase_add_test(tcase, children_keep_their_order);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("import_yaml_builder");
-    TCase *cases = tcase_create("import_yaml_builder");
-    SRunner *runner;
-    int failed;
-
-    tcase_set_timeout(cases, 60);
-    tcase_add_loop_test(cases, children_are_found_by_key, 0, 9);
-    tcase_add_test(cases, children_keep_their_order);
-    suite_add_tcase(suite, cases);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite("import_yaml_builder", add_tests);
 }

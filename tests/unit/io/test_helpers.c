@@ -7,6 +7,8 @@
 
 #include "io/file_cache.h"
 
+#include "../runner.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -197,23 +199,17 @@ START_TEST(works_without_threads)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, results_come_back, 0, tested_backend_count());
+    tcase_add_loop_test(tcase, cancelled_work_and_full_queue, 0, kernel_backend_count());
+    tcase_add_loop_test(tcase, threads_take_no_signals, 0, kernel_backend_count());
+    tcase_add_loop_exit_test(tcase, works_without_threads, 0, 0, kernel_backend_count());
+    tcase_add_test(tcase, refused_io_uring_falls_back_to_epoll);
+    tcase_add_loop_test(tcase, files_open_alike_without_openat2, 0, 2);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("helpers");
-    TCase *group = tcase_create("helpers");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_set_timeout(group, 60);
-    tcase_add_loop_test(group, results_come_back, 0, tested_backend_count());
-    tcase_add_loop_test(group, cancelled_work_and_full_queue, 0, kernel_backend_count());
-    tcase_add_loop_test(group, threads_take_no_signals, 0, kernel_backend_count());
-    tcase_add_loop_exit_test(group, works_without_threads, 0, 0, kernel_backend_count());
-    tcase_add_test(group, refused_io_uring_falls_back_to_epoll);
-    tcase_add_loop_test(group, files_open_alike_without_openat2, 0, 2);
-    suite_add_tcase(suite, group);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("helpers", add_tests);
 }

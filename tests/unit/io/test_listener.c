@@ -3,6 +3,8 @@
 
 #include "io/listener.h"
 
+#include "../runner.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -307,24 +309,19 @@ START_TEST(address_in_use_is_rejected)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, addresses_are_parsed, 0, (int)(sizeof(addresses) / sizeof(addresses[0])));
+    tcase_add_test(tcase, format_is_bounded);
+    tcase_add_test(tcase, socket_path_in_use_is_rejected_and_a_stale_one_replaced);
+    tcase_add_test(tcase, address_in_use_is_rejected);
+    tcase_add_loop_test(tcase, connections_are_accepted_until_paused_and_after_resuming, 0, kernel_backend_count());
+    tcase_add_loop_test(tcase, queued_connections_are_drained, 0, kernel_backend_count());
+    tcase_add_loop_test(tcase, drain_waits_while_paused, 0, kernel_backend_count());
+    tcase_add_loop_test(tcase, accepting_pauses_without_descriptors, 0, kernel_backend_count());
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("listener");
-    TCase *group = tcase_create("listener");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_add_loop_test(group, addresses_are_parsed, 0, (int)(sizeof(addresses) / sizeof(addresses[0])));
-    tcase_add_test(group, format_is_bounded);
-    tcase_add_test(group, socket_path_in_use_is_rejected_and_a_stale_one_replaced);
-    tcase_add_test(group, address_in_use_is_rejected);
-    tcase_add_loop_test(group, connections_are_accepted_until_paused_and_after_resuming, 0, kernel_backend_count());
-    tcase_add_loop_test(group, queued_connections_are_drained, 0, kernel_backend_count());
-    tcase_add_loop_test(group, drain_waits_while_paused, 0, kernel_backend_count());
-    tcase_add_loop_test(group, accepting_pauses_without_descriptors, 0, kernel_backend_count());
-    suite_add_tcase(suite, group);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("listener", add_tests);
 }

@@ -7,6 +7,8 @@
 
 #include "io/file_cache.h"
 
+#include "../runner.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -169,18 +171,12 @@ START_TEST(every_allocation_fails_once)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, every_allocation_fails_once, 0, kernel_backend_count());
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("memory");
-    TCase *group = tcase_create("memory");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_set_timeout(group, 60);
-    tcase_add_loop_test(group, every_allocation_fails_once, 0, kernel_backend_count());
-    suite_add_tcase(suite, group);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("memory", add_tests);
 }

@@ -3,6 +3,8 @@
 
 #include "base/limits.h"
 
+#include "../runner.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -234,25 +236,21 @@ START_TEST(large_receives_report_a_reset)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    const TTest *const tests[] = {
+        receive_is_single_shot, all_bytes_arrive_before_the_end, large_receive_waits_for_input_and_reports_the_end,
+    };
+
+    for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
+        tcase_add_loop_test(tcase, tests[i], 0, tested_backend_count());
+    tcase_add_loop_test(tcase, messages_are_all_received, 0, kernel_backend_count());
+    tcase_add_loop_test(tcase, large_receives_are_cancelled, 0, kernel_backend_count());
+    tcase_add_loop_test(tcase, large_receives_report_a_reset, 0, kernel_backend_count());
+    tcase_add_loop_test(tcase, urgent_data_does_not_stall, 0, kernel_backend_count());
+}
+
 int main(void)
 {
-    const TTest *const tests[] = {receive_is_single_shot, all_bytes_arrive_before_the_end,
-                                  large_receive_waits_for_input_and_reports_the_end};
-    Suite *suite = suite_create("receive");
-    TCase *group = tcase_create("receive");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_set_timeout(group, 60);
-    for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
-        tcase_add_loop_test(group, tests[i], 0, tested_backend_count());
-    tcase_add_loop_test(group, messages_are_all_received, 0, kernel_backend_count());
-    tcase_add_loop_test(group, large_receives_are_cancelled, 0, kernel_backend_count());
-    tcase_add_loop_test(group, large_receives_report_a_reset, 0, kernel_backend_count());
-    tcase_add_loop_test(group, urgent_data_does_not_stall, 0, kernel_backend_count());
-    suite_add_tcase(suite, group);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("receive", add_tests);
 }

@@ -7,6 +7,8 @@
 #include "io/resolver.h"
 #include "io/resolver_srv.h"
 
+#include "../runner.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
@@ -236,24 +238,17 @@ START_TEST(srv_records_are_parsed)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, addresses_have_a_ttl, 0, kernel_backend_count());
+    tcase_add_loop_test(tcase, nonexistent_name_is_reported, 0, kernel_backend_count());
+    tcase_add_loop_test(tcase, query_times_out, 0, kernel_backend_count());
+    tcase_add_loop_test(tcase, cancelled_query_makes_no_callback, 0, kernel_backend_count());
+    tcase_add_loop_test(tcase, close_ends_open_queries_without_callbacks, 0, kernel_backend_count());
+    tcase_add_test(tcase, srv_records_are_parsed);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("resolver");
-    TCase *queries = tcase_create("queries");
-    SRunner *runner;
-    int failed;
-
-    tcase_set_timeout(queries, 60);
-    tcase_add_loop_test(queries, addresses_have_a_ttl, 0, kernel_backend_count());
-    tcase_add_loop_test(queries, nonexistent_name_is_reported, 0, kernel_backend_count());
-    tcase_add_loop_test(queries, query_times_out, 0, kernel_backend_count());
-    tcase_add_loop_test(queries, cancelled_query_makes_no_callback, 0, kernel_backend_count());
-    tcase_add_loop_test(queries, close_ends_open_queries_without_callbacks, 0, kernel_backend_count());
-    tcase_add_test(queries, srv_records_are_parsed);
-    suite_add_tcase(suite, queries);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite("resolver", add_tests);
 }

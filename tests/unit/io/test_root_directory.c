@@ -8,6 +8,8 @@
 #include "io/file_open.h"
 #include "io/root_directory.h"
 
+#include "../runner.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -124,21 +126,15 @@ START_TEST(duplicate_and_absent_roots_are_not_added)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tcase)
 {
-    Suite *suite = suite_create("root_directory");
-    TCase *tcase = tcase_create("roots");
-    SRunner *runner;
-    int failed;
-
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, open_root_needs_no_permission_on_its_path);
     tcase_add_test(tcase, other_directories_need_permission);
     tcase_add_test(tcase, duplicate_and_absent_roots_are_not_added);
-    suite_add_tcase(suite, tcase);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+}
+
+int main(void)
+{
+    return run_suite("root_directory", add_tests);
 }

@@ -4,10 +4,11 @@
 
 #include "base/limits.h"
 
+#include "../runner.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 static struct loop loop;
@@ -253,24 +254,20 @@ START_TEST(splice_moves_bytes_through_a_pipe)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tcase)
 {
     const TTest *const tests[] = {
         receives_byte_by_byte, sends_wait_for_room, scripted_resets_and_failures_end_the_ops, time_advances_by_command,
         completions_come_in_the_order_of_arrival, completions_come_once_each_in_the_order_of_the_seed,
         cancel_wins_or_loses, reads_real_files, splice_moves_bytes_through_a_pipe,
     };
-    Suite *suite = suite_create("scripted");
-    TCase *group = tcase_create("scripted");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
-    tcase_add_checked_fixture(group, set_up, tear_down);
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
     for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
-        tcase_add_test(group, tests[i]);
-    suite_add_tcase(suite, group);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+        tcase_add_test(tcase, tests[i]);
+}
+
+int main(void)
+{
+    return run_suite("scripted", add_tests);
 }

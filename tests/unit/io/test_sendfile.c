@@ -3,6 +3,8 @@
 
 #include "base/limits.h"
 
+#include "../runner.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/sendfile.h>
@@ -79,17 +81,12 @@ START_TEST(record_sized_calls_only_on_narrow_sockets)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, record_sized_calls_only_on_narrow_sockets, 0, 2 * kernel_backend_count());
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("sendfile");
-    TCase *calls_made = tcase_create("calls");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_add_loop_test(calls_made, record_sized_calls_only_on_narrow_sockets, 0, 2 * kernel_backend_count());
-    suite_add_tcase(suite, calls_made);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("sendfile", add_tests);
 }

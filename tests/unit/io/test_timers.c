@@ -3,6 +3,8 @@
 
 #include "io/timers.h"
 
+#include "../runner.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -139,19 +141,14 @@ START_TEST(cancelled_and_moved_timers_keep_the_order)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, heap_agrees_with_linear_search);
+    tcase_add_loop_test(tcase, fire_in_order, 0, tested_backend_count());
+    tcase_add_loop_test(tcase, cancelled_and_moved_timers_keep_the_order, 0, tested_backend_count());
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("timers");
-    TCase *group = tcase_create("timers");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_add_test(group, heap_agrees_with_linear_search);
-    tcase_add_loop_test(group, fire_in_order, 0, tested_backend_count());
-    tcase_add_loop_test(group, cancelled_and_moved_timers_keep_the_order, 0, tested_backend_count());
-    suite_add_tcase(suite, group);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("timers", add_tests);
 }

@@ -5,11 +5,9 @@
 #include "limit/limit_zone.h"
 
 #include "../overwrite.h"
-#include "../skip.h"
+#include "../runner.h"
 
-#include <check.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -211,29 +209,22 @@ START_TEST(zone_outlives_one_reference)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, one_request_per_second);
+    tcase_add_test(tcase, clock_behind_drains_nothing);
+    tcase_add_test(tcase, burst_is_limited);
+    tcase_add_test(tcase, oldest_bucket_is_replaced);
+    tcase_add_test(tcase, totals_count_keys_in_use);
+    tcase_add_test(tcase, open_requests_are_counted_by_all_workers);
+    tcase_add_test(tcase, open_requests_are_not_evicted);
+    tcase_add_test(tcase, killed_workers_leave_no_open_requests);
+    tcase_add_test(tcase, zone_outlives_one_reference);
+    tcase_add_test(tcase, zone_of_the_master_withstands_overwriting);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("limit_zone");
-    TCase *group = tcase_create("zone");
-    SRunner *runner;
-    int failed;
-
-    tcase_add_checked_fixture(group, setup, teardown);
-    tcase_set_timeout(group, 60);
-    tcase_add_test(group, one_request_per_second);
-    tcase_add_test(group, clock_behind_drains_nothing);
-    tcase_add_test(group, burst_is_limited);
-    tcase_add_test(group, oldest_bucket_is_replaced);
-    tcase_add_test(group, totals_count_keys_in_use);
-    tcase_add_test(group, open_requests_are_counted_by_all_workers);
-    tcase_add_test(group, open_requests_are_not_evicted);
-    tcase_add_test(group, killed_workers_leave_no_open_requests);
-    tcase_add_test(group, zone_outlives_one_reference);
-    tcase_add_test(group, zone_of_the_master_withstands_overwriting);
-    suite_add_tcase(suite, group);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite("limit_zone", add_tests);
 }

@@ -1,9 +1,9 @@
 #include "master/certificate_reload.h"
 
-#include <check.h>
+#include "../runner.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -61,19 +61,14 @@ START_TEST(other_descriptors_are_rejected)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, packed_files_are_unpacked);
+    tcase_add_test(tcase, packed_files_are_not_executable);
+    tcase_add_test(tcase, other_descriptors_are_rejected);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("certificate_reload");
-    TCase *all = tcase_create("all");
-    SRunner *runner;
-
-    tcase_add_test(all, packed_files_are_unpacked);
-    tcase_add_test(all, packed_files_are_not_executable);
-    tcase_add_test(all, other_descriptors_are_rejected);
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("certificate_reload", add_tests);
 }

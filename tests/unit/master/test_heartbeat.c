@@ -130,23 +130,17 @@ START_TEST(traced_worker_is_kept)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, worker_that_does_not_become_ready_is_killed, 0, 3);
+    tcase_add_loop_test(tcase, ready_worker_is_killed_after_the_timeout, 0, 3);
+    tcase_add_test(tcase, worker_that_ignores_the_first_signal_is_killed_by_the_second);
+    tcase_add_loop_test(tcase, time_in_which_the_master_did_not_run_does_not_count, 0, 2);
+    tcase_add_loop_test(tcase, off_checks_no_worker, 0, 2);
+    tcase_add_loop_test(tcase, traced_worker_is_kept, 0, 2);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("heartbeat");
-    TCase *all = tcase_create("all");
-    SRunner *runner;
-
-    tcase_set_timeout(all, 60);
-    tcase_add_loop_test(all, worker_that_does_not_become_ready_is_killed, 0, 3);
-    tcase_add_loop_test(all, ready_worker_is_killed_after_the_timeout, 0, 3);
-    tcase_add_test(all, worker_that_ignores_the_first_signal_is_killed_by_the_second);
-    tcase_add_loop_test(all, time_in_which_the_master_did_not_run_does_not_count, 0, 2);
-    tcase_add_loop_test(all, off_checks_no_worker, 0, 2);
-    tcase_add_loop_test(all, traced_worker_is_kept, 0, 2);
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("heartbeat", add_tests);
 }

@@ -246,26 +246,19 @@ START_TEST(worker_that_sends_an_invalid_request_is_killed)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, level_changes_everywhere);
+    tcase_add_test(tcase, level_changes_are_logged_once_per_second);
+    tcase_add_test(tcase, same_level_is_not_logged);
+    tcase_add_test(tcase, ticket_key_is_replaced);
+    tcase_add_test(tcase, ticket_keys_are_logged_once_per_second);
+    tcase_add_test(tcase, requests_are_handled_one_by_one);
+    tcase_add_test(tcase, queue_of_answers_is_bounded);
+    tcase_add_loop_test(tcase, worker_that_sends_an_invalid_request_is_killed, 0, sizeof(refused) / sizeof(refused[0]));
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("master_control");
-    TCase *all = tcase_create("all");
-    SRunner *runner;
-    int failed;
-
-    tcase_set_timeout(all, 60);
-    tcase_add_test(all, level_changes_everywhere);
-    tcase_add_test(all, level_changes_are_logged_once_per_second);
-    tcase_add_test(all, same_level_is_not_logged);
-    tcase_add_test(all, ticket_key_is_replaced);
-    tcase_add_test(all, ticket_keys_are_logged_once_per_second);
-    tcase_add_test(all, requests_are_handled_one_by_one);
-    tcase_add_test(all, queue_of_answers_is_bounded);
-    tcase_add_loop_test(all, worker_that_sends_an_invalid_request_is_killed, 0, sizeof(refused) / sizeof(refused[0]));
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("master_control", add_tests);
 }

@@ -1,9 +1,8 @@
 /* $apr1$ hashes as `openssl passwd -apr1 -salt SALT` and `htpasswd -nbm` write them, and malformed hashes. */
 #include "base/limits.h"
 #include "../../../modules/auth_basic/apr1.h"
+#include "../runner.h"
 
-#include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define X17  "xxxxxxxxxxxxxxxxx"
@@ -91,21 +90,15 @@ END_TEST
 
 #define COUNT(array) (int)(sizeof(array) / sizeof((array)[0]))
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, correct_password_matches_its_hash, 0, COUNT(vectors));
+    tcase_add_loop_test(tcase, wrong_password_matches_no_hash, 0, COUNT(vectors));
+    tcase_add_loop_test(tcase, malformed_hash_matches_no_password, 0, COUNT(malformed));
+    tcase_add_test(tcase, password_length_is_limited);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("apr1");
-    TCase *group = tcase_create("hash");
-    SRunner *runner;
-    int failed;
-
-    tcase_add_loop_test(group, correct_password_matches_its_hash, 0, COUNT(vectors));
-    tcase_add_loop_test(group, wrong_password_matches_no_hash, 0, COUNT(vectors));
-    tcase_add_loop_test(group, malformed_hash_matches_no_password, 0, COUNT(malformed));
-    tcase_add_test(group, password_length_is_limited);
-    suite_add_tcase(suite, group);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite("apr1", add_tests);
 }

@@ -212,22 +212,16 @@ START_TEST(memory_is_limited)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_set_timeout(tcase, 120);
+    tcase_add_loop_test(tcase, decodes_to_the_original, 0, CODINGS);
+    tcase_add_loop_test(tcase, flushed_input_can_be_decoded, 0, CODINGS);
+    tcase_add_loop_test(tcase, unended_stream_is_incomplete, 0, CODINGS);
+    tcase_add_loop_test(tcase, memory_is_limited, 0, CODINGS);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("coder");
-    TCase *cases = tcase_create("coder");
-    SRunner *runner;
-    int failed;
-
-    tcase_set_timeout(cases, 120);
-    tcase_add_loop_test(cases, decodes_to_the_original, 0, CODINGS);
-    tcase_add_loop_test(cases, flushed_input_can_be_decoded, 0, CODINGS);
-    tcase_add_loop_test(cases, unended_stream_is_incomplete, 0, CODINGS);
-    tcase_add_loop_test(cases, memory_is_limited, 0, CODINGS);
-    suite_add_tcase(suite, cases);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite("coder", add_tests);
 }

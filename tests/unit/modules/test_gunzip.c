@@ -222,25 +222,18 @@ START_TEST(memory_is_limited)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, decodes_to_the_original);
+    tcase_add_test(tcase, members_decode_to_one_body);
+    tcase_add_test(tcase, truncated_input_is_an_error);
+    tcase_add_test(tcase, trailing_bytes_are_an_error);
+    tcase_add_test(tcase, inverted_bit_is_an_error_or_without_effect);
+    tcase_add_test(tcase, flushed_bytes_are_read_at_once);
+    tcase_add_test(tcase, memory_is_limited);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("gunzip");
-    TCase *cases = tcase_create("gunzip");
-    SRunner *runner;
-    int failed;
-
-    tcase_set_timeout(cases, 60);
-    tcase_add_test(cases, decodes_to_the_original);
-    tcase_add_test(cases, members_decode_to_one_body);
-    tcase_add_test(cases, truncated_input_is_an_error);
-    tcase_add_test(cases, trailing_bytes_are_an_error);
-    tcase_add_test(cases, inverted_bit_is_an_error_or_without_effect);
-    tcase_add_test(cases, flushed_bytes_are_read_at_once);
-    tcase_add_test(cases, memory_is_limited);
-    suite_add_tcase(suite, cases);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite("gunzip", add_tests);
 }

@@ -1,12 +1,11 @@
 /* Password files: supported and unsupported kinds of hashes, and malformed lines. */
 #include "base/limits.h"
 #include "../../../modules/auth_basic/password_file.h"
+#include "../runner.h"
 
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -169,25 +168,18 @@ START_TEST(unreadable_large_and_special_files_are_rejected)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, each_hash_scheme);
+    tcase_add_test(tcase, user_without_a_line_is_unknown);
+    tcase_add_test(tcase, weak_hash_schemes);
+    tcase_add_test(tcase, one_hash_for_every_user);
+    tcase_add_test(tcase, known_password_is_checked_after_a_change);
+    tcase_add_test(tcase, unreadable_large_and_special_files_are_rejected);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("password_file");
-    TCase *group = tcase_create("file");
-    SRunner *runner;
-    int failed;
-
-    tcase_add_checked_fixture(group, setup, teardown);
-    tcase_set_timeout(group, 60);
-    tcase_add_test(group, each_hash_scheme);
-    tcase_add_test(group, user_without_a_line_is_unknown);
-    tcase_add_test(group, weak_hash_schemes);
-    tcase_add_test(group, one_hash_for_every_user);
-    tcase_add_test(group, known_password_is_checked_after_a_change);
-    tcase_add_test(group, unreadable_large_and_special_files_are_rejected);
-    suite_add_tcase(suite, group);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite("password_file", add_tests);
 }

@@ -198,21 +198,14 @@ START_TEST(unreadable_authorities_are_rejected)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tcase)
 {
-    SRunner *runner;
-    Suite *suite = suite_create("otlp_tls");
-    TCase *tcase = tcase_create("otlp_tls");
-    int failed;
-
-    tcase_set_timeout(tcase, 30);
     tcase_add_test(tcase, bytes_pass_both_ways);
     tcase_add_loop_test(tcase, failed_handshakes_have_their_reason, 0, sizeof(faults) / sizeof(faults[0]));
     tcase_add_test(tcase, unreadable_authorities_are_rejected);
-    suite_add_tcase(suite, tcase);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+    return run_suite("otlp_tls", add_tests);
 }

@@ -1,6 +1,7 @@
 #include "tls/aead_choice.h"
 
-#include <check.h>
+#include "../runner.h"
+
 #include <stdio.h>
 
 static const struct decision {
@@ -175,21 +176,17 @@ START_TEST(choice_is_described_within_its_buffer)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, setting_state_and_figures_decide_the_engine, 0,
+                        sizeof(decisions) / sizeof(decisions[0]));
+    tcase_add_loop_test(tcase, one_wrong_answer_disables_the_engine, 0, 2);
+    tcase_add_test(tcase, choice_and_wrong_engines_are_logged);
+    tcase_add_loop_test(tcase, engines_of_this_machine_are_tested_and_measured, TLS_AEAD_AUTO, TLS_AEAD_IPSEC_MB + 1);
+    tcase_add_test(tcase, choice_is_described_within_its_buffer);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("aead_choice");
-    TCase *all = tcase_create("aead_choice");
-    SRunner *runner;
-
-    tcase_add_loop_test(all, setting_state_and_figures_decide_the_engine, 0, sizeof(decisions) / sizeof(decisions[0]));
-    tcase_add_loop_test(all, one_wrong_answer_disables_the_engine, 0, 2);
-    tcase_add_test(all, choice_and_wrong_engines_are_logged);
-    tcase_add_loop_test(all, engines_of_this_machine_are_tested_and_measured, TLS_AEAD_AUTO, TLS_AEAD_IPSEC_MB + 1);
-    tcase_add_test(all, choice_is_described_within_its_buffer);
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("aead_choice", add_tests);
 }

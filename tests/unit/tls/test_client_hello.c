@@ -1,9 +1,9 @@
 #include "tls/client_hello.h"
 
-#include <check.h>
+#include "../runner.h"
+
 #include <errno.h>
 #include <openssl/ssl.h>
-#include <stdlib.h>
 
 /*
  * A ClientHello that a test builds: its head, then its extensions. The array has room for one record per byte. The
@@ -296,24 +296,19 @@ START_TEST(other_bytes_are_whole_at_once)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, server_name_extension);
+    tcase_add_test(tcase, versions_and_alpn);
+    tcase_add_test(tcase, excess_protocols_are_dropped);
+    tcase_add_test(tcase, invalid_heads_are_rejected);
+    tcase_add_test(tcase, real_hellos_in_small_records);
+    tcase_add_test(tcase, oversize_hello_is_rejected);
+    tcase_add_test(tcase, whole_exactly_if_parsable);
+    tcase_add_test(tcase, other_bytes_are_whole_at_once);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("client_hello");
-    TCase *tests = tcase_create("client_hello");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_add_test(tests, server_name_extension);
-    tcase_add_test(tests, versions_and_alpn);
-    tcase_add_test(tests, excess_protocols_are_dropped);
-    tcase_add_test(tests, invalid_heads_are_rejected);
-    tcase_add_test(tests, real_hellos_in_small_records);
-    tcase_add_test(tests, oversize_hello_is_rejected);
-    tcase_add_test(tests, whole_exactly_if_parsable);
-    tcase_add_test(tests, other_bytes_are_whole_at_once);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
+    return run_suite("client_hello", add_tests);
 }

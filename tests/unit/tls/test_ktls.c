@@ -2,7 +2,8 @@
 #include "tls/ktls.h"
 #include "tls/ktls_layout.h"
 
-#include <check.h>
+#include "../runner.h"
+
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -335,30 +336,25 @@ START_TEST(real_kernel_probe)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    if (strcmp(BUILD_KTLS, "built in") == 0) {
+        tcase_add_loop_test(tcase, rule_05_the_kernel_gets_the_current_state, 0, 2);
+        tcase_add_loop_test(tcase, refusals_have_their_reasons, 0, REFUSALS);
+        tcase_add_loop_test(tcase, rule_19_each_cipher_is_probed, 0, sizeof(ciphers) / sizeof(ciphers[0]));
+        tcase_add_loop_test(tcase, rekeying_is_probed_and_used, 0, 2);
+        tcase_add_loop_test(tcase, kernel_reports_record_count, 0, 6);
+        tcase_add_test(tcase, records_carry_their_type);
+    } else {
+        tcase_add_test(tcase, build_without_ktls_declines);
+    }
+    tcase_add_test(tcase, layouts_are_read_and_written);
+    tcase_add_test(tcase, rule_02_unknown_offers_are_declined);
+    tcase_add_test(tcase, every_reason_has_a_name);
+    tcase_add_test(tcase, real_kernel_probe);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("ktls");
-    TCase *all = tcase_create("ktls");
-    SRunner *runner;
-
-    if (strcmp(BUILD_KTLS, "built in") == 0) {
-        tcase_add_loop_test(all, rule_05_the_kernel_gets_the_current_state, 0, 2);
-        tcase_add_loop_test(all, refusals_have_their_reasons, 0, REFUSALS);
-        tcase_add_loop_test(all, rule_19_each_cipher_is_probed, 0, sizeof(ciphers) / sizeof(ciphers[0]));
-        tcase_add_loop_test(all, rekeying_is_probed_and_used, 0, 2);
-        tcase_add_loop_test(all, kernel_reports_record_count, 0, 6);
-        tcase_add_test(all, records_carry_their_type);
-    } else {
-        tcase_add_test(all, build_without_ktls_declines);
-    }
-    tcase_add_test(all, layouts_are_read_and_written);
-    tcase_add_test(all, rule_02_unknown_offers_are_declined);
-    tcase_add_test(all, every_reason_has_a_name);
-    tcase_add_test(all, real_kernel_probe);
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("ktls", add_tests);
 }

@@ -98,22 +98,16 @@ START_TEST(choice_is_described_within_its_buffer)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, figures_decide_from_which_size_the_kernel_encrypts,
+                        0, sizeof(decisions) / sizeof(decisions[0]));
+    tcase_add_test(tcase, zeroed_choice_is_the_kernel);
+    tcase_add_test(tcase, figures_per_kib_are_of_the_largest_measured_size);
+    tcase_add_loop_test(tcase, choice_is_described_within_its_buffer, 0, sizeof(texts) / sizeof(texts[0]));
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("ktls_choice");
-    TCase *all = tcase_create("ktls_choice");
-    SRunner *runner;
-    int failed;
-
-    tcase_add_loop_test(all, figures_decide_from_which_size_the_kernel_encrypts,
-                        0, sizeof(decisions) / sizeof(decisions[0]));
-    tcase_add_test(all, zeroed_choice_is_the_kernel);
-    tcase_add_test(all, figures_per_kib_are_of_the_largest_measured_size);
-    tcase_add_loop_test(all, choice_is_described_within_its_buffer, 0, sizeof(texts) / sizeof(texts[0]));
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite("ktls_choice", add_tests);
 }

@@ -115,22 +115,15 @@ START_TEST(refused_key_gives_no_figure)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, each_supported_cipher_is_measured, 0, 2);
+    tcase_add_test(tcase, kernel_that_does_no_work_is_chosen);
+    tcase_add_test(tcase, nothing_is_measured_without_support);
+    tcase_add_test(tcase, refused_key_gives_no_figure);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("ktls_measure");
-    TCase *all = tcase_create("ktls_measure");
-    SRunner *runner;
-    int failed;
-
-    tcase_set_timeout(all, 60);
-    tcase_add_loop_test(all, each_supported_cipher_is_measured, 0, 2);
-    tcase_add_test(all, kernel_that_does_no_work_is_chosen);
-    tcase_add_test(all, nothing_is_measured_without_support);
-    tcase_add_test(all, refused_key_gives_no_figure);
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite("ktls_measure", add_tests);
 }

@@ -1,7 +1,8 @@
 #include "hex.h"
 #include "tls/record.h"
 
-#include <check.h>
+#include "../runner.h"
+
 #include <errno.h>
 
 /* RFC 8448 3 (AES-128-GCM, SHA-256): the application traffic secrets of both sides. */
@@ -61,19 +62,14 @@ START_TEST(wiped_key_is_zero)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, rfc_8448_keys, 0, 2);
+    tcase_add_test(tcase, lengths_are_checked);
+    tcase_add_test(tcase, wiped_key_is_zero);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("record_key");
-    TCase *keys = tcase_create("keys");
-    SRunner *runner;
-
-    tcase_add_loop_test(keys, rfc_8448_keys, 0, 2);
-    tcase_add_test(keys, lengths_are_checked);
-    tcase_add_test(keys, wiped_key_is_zero);
-    suite_add_tcase(suite, keys);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("record_key", add_tests);
 }

@@ -2,7 +2,8 @@
 
 #include "base/limits.h"
 
-#include <check.h>
+#include "../runner.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -87,21 +88,15 @@ START_TEST(one_of_several_workers_succeeds)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_checked_fixture(tcase, open_memory, close_memory);
+    tcase_add_test(tcase, value_is_added_once);
+    tcase_add_test(tcase, expired_values_make_room);
+    tcase_add_test(tcase, one_of_several_workers_succeeds);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("replay_window");
-    TCase *all = tcase_create("all");
-    SRunner *runner;
-
-    tcase_set_timeout(all, 60);
-    tcase_add_checked_fixture(all, open_memory, close_memory);
-    tcase_add_test(all, value_is_added_once);
-    tcase_add_test(all, expired_values_make_room);
-    tcase_add_test(all, one_of_several_workers_succeeds);
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("replay_window", add_tests);
 }

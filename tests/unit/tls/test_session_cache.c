@@ -4,9 +4,8 @@
 #include "base/shared_zone.h"
 
 #include "../overwrite.h"
-#include "../skip.h"
+#include "../runner.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -329,29 +328,22 @@ START_TEST(caches_survive_a_reload)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, stored_found_and_removed);
+    tcase_add_test(tcase, invalid_sessions_are_rejected);
+    tcase_add_test(tcase, session_expires_at_its_own_time);
+    tcase_add_loop_test(tcase, oldest_session_is_replaced, 0, 12);
+    tcase_add_test(tcase, sessions_are_shared_by_all_processes);
+    tcase_add_test(tcase, death_with_the_lock_empties_the_cache);
+    tcase_add_test(tcase, cache_of_the_master_withstands_overwriting);
+    tcase_add_loop_test(tcase, forged_length_is_not_copied, 0, 4);
+    tcase_add_loop_test(tcase, forged_fields_lose_sessions_only, 0, 7);
+    tcase_add_loop_test(tcase, overwritten_cache_recovers, 0, 10);
+    tcase_add_test(tcase, caches_survive_a_reload);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("session_cache");
-    TCase *cases = tcase_create("session_cache");
-    SRunner *runner;
-    int failed;
-
-    tcase_set_timeout(cases, 60);
-    tcase_add_test(cases, stored_found_and_removed);
-    tcase_add_test(cases, invalid_sessions_are_rejected);
-    tcase_add_test(cases, session_expires_at_its_own_time);
-    tcase_add_loop_test(cases, oldest_session_is_replaced, 0, 12);
-    tcase_add_test(cases, sessions_are_shared_by_all_processes);
-    tcase_add_test(cases, death_with_the_lock_empties_the_cache);
-    tcase_add_test(cases, cache_of_the_master_withstands_overwriting);
-    tcase_add_loop_test(cases, forged_length_is_not_copied, 0, 4);
-    tcase_add_loop_test(cases, forged_fields_lose_sessions_only, 0, 7);
-    tcase_add_loop_test(cases, overwritten_cache_recovers, 0, 10);
-    tcase_add_test(cases, caches_survive_a_reload);
-    suite_add_tcase(suite, cases);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite("session_cache", add_tests);
 }

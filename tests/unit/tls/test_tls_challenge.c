@@ -1,10 +1,10 @@
 #include "tls_pair.h"
 
-#include <check.h>
+#include "../runner.h"
+
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
-#include <stdlib.h>
 
 static struct tls_challenge pending;
 static unsigned searches;
@@ -186,21 +186,17 @@ START_TEST(a_context_without_challenges_does_not_know_the_protocol)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, a_pending_challenge_is_answered);
+    tcase_add_test(tcase, an_address_is_named_as_such);
+    tcase_add_test(tcase, no_session_of_a_challenge_is_resumed);
+    tcase_add_test(tcase, other_handshakes_are_rejected);
+    tcase_add_test(tcase, the_protocol_is_unknown_in_longer_lists);
+    tcase_add_test(tcase, a_context_without_challenges_does_not_know_the_protocol);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("tls_challenge");
-    TCase *tests = tcase_create("tls_challenge");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_add_test(tests, a_pending_challenge_is_answered);
-    tcase_add_test(tests, an_address_is_named_as_such);
-    tcase_add_test(tests, no_session_of_a_challenge_is_resumed);
-    tcase_add_test(tests, other_handshakes_are_rejected);
-    tcase_add_test(tests, the_protocol_is_unknown_in_longer_lists);
-    tcase_add_test(tests, a_context_without_challenges_does_not_know_the_protocol);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite("tls_challenge", add_tests);
 }

@@ -7,9 +7,9 @@
 #include "pem_files.h"
 #include "tls_pair.h"
 
-#include <check.h>
+#include "../runner.h"
+
 #include <errno.h>
-#include <stdlib.h>
 
 struct end {
     struct tls_session *session;
@@ -279,23 +279,18 @@ START_TEST(excess_key_updates_are_rejected)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, untrusted_certificate_is_rejected);
+    tcase_add_test(tcase, plain_http_response_is_rejected);
+    tcase_add_test(tcase, invalid_settings_are_rejected);
+    tcase_add_test(tcase, keys_with_a_password);
+    tcase_add_test(tcase, commands_of_openssl_are_applied_or_rejected);
+    tcase_add_test(tcase, settings_are_compared);
+    tcase_add_test(tcase, excess_key_updates_are_rejected);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("tls_client");
-    TCase *cases = tcase_create("tls_client");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_add_test(cases, untrusted_certificate_is_rejected);
-    tcase_add_test(cases, plain_http_response_is_rejected);
-    tcase_add_test(cases, invalid_settings_are_rejected);
-    tcase_add_test(cases, keys_with_a_password);
-    tcase_add_test(cases, commands_of_openssl_are_applied_or_rejected);
-    tcase_add_test(cases, settings_are_compared);
-    tcase_add_test(cases, excess_key_updates_are_rejected);
-    suite_add_tcase(suite, cases);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite("tls_client", add_tests);
 }

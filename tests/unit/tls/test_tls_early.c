@@ -2,7 +2,8 @@
 #include "tls/tls_server.h"
 #include "tls_pair.h"
 
-#include <check.h>
+#include "../runner.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -253,27 +254,21 @@ START_TEST(handshakes_without_early_data)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_checked_fixture(tcase, open_all, close_all);
+    tcase_add_loop_test(tcase, early_data_is_read_and_answered, 0, 2);
+    tcase_add_test(tcase, early_data_arrives_in_pieces);
+    tcase_add_test(tcase, replay_is_rejected);
+    tcase_add_test(tcase, no_early_data_without_replay_window);
+    tcase_add_test(tcase, clock_change_rejects_early_data);
+    tcase_add_test(tcase, server_without_early_data_rejects);
+    tcase_add_test(tcase, excess_early_data_is_rejected);
+    tcase_add_test(tcase, close_before_the_handshake_ends);
+    tcase_add_loop_test(tcase, handshakes_without_early_data, 0, 2);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("tls_early");
-    TCase *all = tcase_create("all");
-    SRunner *runner;
-
-    tcase_set_timeout(all, 60);
-    tcase_add_checked_fixture(all, open_all, close_all);
-    tcase_add_loop_test(all, early_data_is_read_and_answered, 0, 2);
-    tcase_add_test(all, early_data_arrives_in_pieces);
-    tcase_add_test(all, replay_is_rejected);
-    tcase_add_test(all, no_early_data_without_replay_window);
-    tcase_add_test(all, clock_change_rejects_early_data);
-    tcase_add_test(all, server_without_early_data_rejects);
-    tcase_add_test(all, excess_early_data_is_rejected);
-    tcase_add_test(all, close_before_the_handshake_ends);
-    tcase_add_loop_test(all, handshakes_without_early_data, 0, 2);
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("tls_early", add_tests);
 }

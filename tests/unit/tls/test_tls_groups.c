@@ -1,7 +1,6 @@
 #include "tls_pair.h"
 
-#include <check.h>
-#include <stdlib.h>
+#include "../runner.h"
 
 static void count_line(void *owner, enum log_level level, struct str line)
 {
@@ -58,18 +57,13 @@ START_TEST(default_group_is_the_hybrid_one_or_x25519)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, unsupported_groups_may_be_optional, 0, 4);
+    tcase_add_test(tcase, default_group_is_the_hybrid_one_or_x25519);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("tls_groups");
-    TCase *all = tcase_create("all");
-    SRunner *runner;
-
-    tcase_add_loop_test(all, unsupported_groups_may_be_optional, 0, 4);
-    tcase_add_test(all, default_group_is_the_hybrid_one_or_x25519);
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("tls_groups", add_tests);
 }

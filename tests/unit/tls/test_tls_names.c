@@ -1,6 +1,7 @@
 #include "tls/tls_names.h"
 
-#include <check.h>
+#include "../runner.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -91,18 +92,13 @@ START_TEST(overlong_names_are_unknown)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, name_selects_one_server);
+    tcase_add_test(tcase, overlong_names_are_unknown);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("tls_names");
-    TCase *all = tcase_create("names");
-    SRunner *runner;
-
-    tcase_add_test(all, name_selects_one_server);
-    tcase_add_test(all, overlong_names_are_unknown);
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("tls_names", add_tests);
 }

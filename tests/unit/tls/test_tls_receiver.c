@@ -2,10 +2,10 @@
 #include "tls/aead.h"
 #include "tls_pair.h"
 
-#include <check.h>
+#include "../runner.h"
+
 #include <errno.h>
 #include <openssl/err.h>
-#include <stdlib.h>
 
 enum { FIRST_RECORDS = 8 }; /* those that OpenSSL decrypts */
 enum { HEADER = 5, ALERT_UNEXPECTED_MESSAGE = 10, ALERT_BAD_RECORD_MAC = 20, ALERT_RECORD_OVERFLOW = 22 };
@@ -301,26 +301,20 @@ START_TEST(pieces_and_small_buffers_give_the_same_bytes)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, inner_plaintexts_are_read_as_by_openssl, 0, 3 * INNER_ROWS);
+    tcase_add_loop_test(tcase, invalid_headers_are_rejected, 0, 4);
+    tcase_add_loop_test(tcase, replay_with_the_number_that_openssl_expects, 0, 2);
+    tcase_add_test(tcase, key_updates_between_data);
+    tcase_add_loop_test(tcase, key_update_in_five_records, 0, 2 * FIRST_RECORDS);
+    tcase_add_loop_test(tcase, fatal_alert_fails_the_session, 0, 2);
+    tcase_add_loop_test(tcase, data_after_close_notify_are_not_delivered, 0, 2);
+    tcase_add_test(tcase, empty_records_are_limited);
+    tcase_add_loop_test(tcase, pieces_and_small_buffers_give_the_same_bytes, 0, 11);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("tls_receiver");
-    TCase *all = tcase_create("receiver");
-    SRunner *runner;
-
-    tcase_set_timeout(all, 60);
-    tcase_add_loop_test(all, inner_plaintexts_are_read_as_by_openssl, 0, 3 * INNER_ROWS);
-    tcase_add_loop_test(all, invalid_headers_are_rejected, 0, 4);
-    tcase_add_loop_test(all, replay_with_the_number_that_openssl_expects, 0, 2);
-    tcase_add_test(all, key_updates_between_data);
-    tcase_add_loop_test(all, key_update_in_five_records, 0, 2 * FIRST_RECORDS);
-    tcase_add_loop_test(all, fatal_alert_fails_the_session, 0, 2);
-    tcase_add_loop_test(all, data_after_close_notify_are_not_delivered, 0, 2);
-    tcase_add_test(all, empty_records_are_limited);
-    tcase_add_loop_test(all, pieces_and_small_buffers_give_the_same_bytes, 0, 11);
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("tls_receiver", add_tests);
 }

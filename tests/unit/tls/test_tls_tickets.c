@@ -2,7 +2,8 @@
 #include "tls/tls_server.h"
 #include "tls_pair.h"
 
-#include <check.h>
+#include "../runner.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -301,26 +302,20 @@ START_TEST(invalid_key_files_are_reported)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, two_random_keys_are_valid);
+    tcase_add_test(tcase, overwritten_key_is_not_used);
+    tcase_add_test(tcase, key_is_read_atomically);
+    tcase_add_test(tcase, key_files_have_two_sizes);
+    tcase_add_loop_test(tcase, ticket_is_valid_after_one_rotation, 0, 2);
+    tcase_add_loop_test(tcase, ticket_lifetime_per_server, 0, 2 * 2);
+    tcase_add_loop_test(tcase, changed_ticket_needs_a_full_handshake, 0, 2 * 4);
+    tcase_add_loop_test(tcase, machines_share_key_files, 0, 2);
+    tcase_add_loop_test(tcase, invalid_key_files_are_reported, 0, 3);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("tls_tickets");
-    TCase *all = tcase_create("all");
-    SRunner *runner;
-
-    tcase_set_timeout(all, 60);
-    tcase_add_test(all, two_random_keys_are_valid);
-    tcase_add_test(all, overwritten_key_is_not_used);
-    tcase_add_test(all, key_is_read_atomically);
-    tcase_add_test(all, key_files_have_two_sizes);
-    tcase_add_loop_test(all, ticket_is_valid_after_one_rotation, 0, 2);
-    tcase_add_loop_test(all, ticket_lifetime_per_server, 0, 2 * 2);
-    tcase_add_loop_test(all, changed_ticket_needs_a_full_handshake, 0, 2 * 4);
-    tcase_add_loop_test(all, machines_share_key_files, 0, 2);
-    tcase_add_loop_test(all, invalid_key_files_are_reported, 0, 3);
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("tls_tickets", add_tests);
 }

@@ -245,25 +245,19 @@ START_TEST(each_error_has_a_sentence)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, all_values);
+    tcase_add_test(tcase, upstream_servers);
+    tcase_add_test(tcase, truncated_pages);
+    tcase_add_loop_test(tcase, other_pages, 0, sizeof(pages) / sizeof(pages[0]));
+    tcase_add_test(tcase, responses_of_caches);
+    tcase_add_test(tcase, limits);
+    tcase_add_test(tcase, long_pages_and_texts);
+    tcase_add_test(tcase, each_error_has_a_sentence);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("top_sample");
-    TCase *tests = tcase_create("top_sample");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_set_timeout(tests, 30);
-    tcase_add_test(tests, all_values);
-    tcase_add_test(tests, upstream_servers);
-    tcase_add_test(tests, truncated_pages);
-    tcase_add_loop_test(tests, other_pages, 0, sizeof(pages) / sizeof(pages[0]));
-    tcase_add_test(tests, responses_of_caches);
-    tcase_add_test(tests, limits);
-    tcase_add_test(tests, long_pages_and_texts);
-    tcase_add_test(tests, each_error_has_a_sentence);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite("top_sample", add_tests);
 }

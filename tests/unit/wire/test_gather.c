@@ -6,7 +6,8 @@
 
 #include "base/limits.h"
 
-#include <check.h>
+#include "../runner.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -149,20 +150,14 @@ START_TEST(views_are_reused_while_they_have_the_bytes)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, vectors_alternate_between_block_and_parts);
+    tcase_add_test(tcase, gather_is_limited_by_parts_and_bytes);
+    tcase_add_test(tcase, views_are_reused_while_they_have_the_bytes);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("gather");
-    TCase *all = tcase_create("all");
-    SRunner *runner;
-    int failed;
-
-    tcase_add_test(all, vectors_alternate_between_block_and_parts);
-    tcase_add_test(all, gather_is_limited_by_parts_and_bytes);
-    tcase_add_test(all, views_are_reused_while_they_have_the_bytes);
-    suite_add_tcase(suite, all);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite("gather", add_tests);
 }

@@ -1,10 +1,10 @@
 #include "wire/proxy_header.h"
 
+#include "../runner.h"
+
 #include <arpa/inet.h>
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define BYTES(literal)                                                                                       \
     {                                                                                                        \
@@ -168,20 +168,15 @@ START_TEST(written_headers_are_parsed)
 }
 END_TEST
 
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, valid_headers_give_source_and_destination, 0, sizeof(good) / sizeof(good[0]));
+    tcase_add_loop_test(tcase, invalid_headers_are_rejected, 0, sizeof(bad) / sizeof(bad[0]));
+    tcase_add_test(tcase, line_without_an_end_is_rejected_at_its_limit);
+    tcase_add_test(tcase, written_headers_are_parsed);
+}
+
 int main(void)
 {
-    Suite *suite = suite_create("proxy_header");
-    TCase *tests = tcase_create("proxy_header");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_add_loop_test(tests, valid_headers_give_source_and_destination, 0, sizeof(good) / sizeof(good[0]));
-    tcase_add_loop_test(tests, invalid_headers_are_rejected, 0, sizeof(bad) / sizeof(bad[0]));
-    tcase_add_test(tests, line_without_an_end_is_rejected_at_its_limit);
-    tcase_add_test(tests, written_headers_are_parsed);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("proxy_header", add_tests);
 }
