@@ -46,7 +46,7 @@ static void reopen_error_log(struct master *master, struct generation *generatio
         return;
     }
     children_send(master, generation, CHANNEL_ERROR_LOG, 0, fd);
-    if (generation == (master->next_generation ? master->next_generation : master->current))
+    if (generation->link.next == &master->generations)
         error_log_replace(&master->error_log, fd);
     else
         close(fd);

@@ -87,8 +87,7 @@ static void dispatch_signal(struct master *master, int number)
         master_reload(master);
         break;
     case SIGUSR1:
-        if (master->current)
-            master_reopen_logs(master);
+        master_reopen_logs(master);
         break;
     case SIGCHLD:
         reap_children(master);

@@ -142,6 +142,40 @@ def test_usr1_reopens_the_logs(start, loop):
     assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
+def test_usr1_reopens_the_logs_during_the_start(forbidden, loop, tmp_path):
+    """The signal arrives before the master knows that the worker is ready."""
+    gate = tmp_path / 'gate'
+    gate.touch()
+    server = forbidden(loop, wait=False, location={'/x': {'return': '200 x'}}, environment={'FORBIDDEN_WAIT': str(gate)})
+    server.start([server.plain])
+    for path in (server.access_path, server.error_path):
+        os.rename(path, path + '.1')
+    server.process.send_signal(signal.SIGUSR1)
+    wait_for(lambda: os.path.exists(server.access_path) and os.path.exists(server.error_path), 'new log files')
+    gate.unlink()
+    assert http1.connect(server.plain).get('/x').status == 200
+    wait_for(lambda: '/x|' in server_kit.read_text(server.access_path), 'a line in the new access log')
+    wait_for(lambda: server_kit.RUNS in server.errors(), 'a line in the new error log')
+    assert signal_and_wait(server, signal.SIGTERM) == 0
+
+
+def test_usr1_reopens_the_logs_while_workers_are_drained(start, loop, big):
+    """After WINCH, the last workers complete their responses, and the master logs their end."""
+    server = start(loop)
+    client = http1.connect(server.port, 'user', receive_buffer=4096)
+    client.send('GET /process-big.bin HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    assert client.head().status == 200
+    server.process.send_signal(signal.SIGWINCH)
+    wait_for(lambda: 'signal WINCH' in server.errors(), 'a line about WINCH')
+    os.rename(server.error_path, server.error_path + '.1')
+    server.process.send_signal(signal.SIGUSR1)
+    wait_for(lambda: os.path.exists(server.error_path), 'the new error log')
+    client.close()
+    wait_for(lambda: 'exited with code 0' in server.errors(), 'a line in the new error log')
+    assert 'exited with code 0' not in server_kit.read_text(server.error_path + '.1')
+    assert signal_and_wait(server, signal.SIGTERM) == 0
+
+
 def test_usr1_retains_the_old_log_if_reopening_fails(start):
     server = start()
     os.rename(server.access_path, server.access_path + '.1')
