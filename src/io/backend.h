@@ -20,8 +20,12 @@ void loop_defer(struct loop *loop, struct op *op);
 void loop_retry(struct loop *loop, struct op *op);
 /* Subtracts `count` moved bytes from the budget of this iteration; the budget is 0 once its time has passed. */
 void loop_charge(struct loop *loop, uint64_t count);
-/* loop_finish of a large send or splice: queues op in large_queue, and charges its bytes after `done`. */
+/* After `done` of a large op: calls loop->large_done, then charges the op. */
+void loop_charge_done(struct loop *loop, uint64_t count);
+/* loop_finish of a large op: queues op in large_queue, and charges its bytes and time after `done`. */
 void loop_finish_large(struct loop *loop, struct op *op, int result);
+/* Queues a poll with its result: as a large op if it is for POLLOUT only, since its owner then continues its output. */
+void loop_finish_poll(struct loop *loop, struct op *op, int result);
 /* Runs `done` now, which may free the op. Called by the loop's iteration and by deliver. */
 void loop_run_done(struct loop *loop, struct op *op, int result);
 /*

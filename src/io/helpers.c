@@ -139,6 +139,8 @@ static void op_returned(struct loop *loop, struct op *op)
         loop_finish(loop, op, -ECANCELED);
     } else if (op->verb == OP_SENDFILE) {
         loop_defer(loop, op);
+    } else if (op->verb == OP_READ) {
+        loop_finish_large(loop, op, op->result);
     } else {
         loop_finish(loop, op, op->result);
     }

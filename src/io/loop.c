@@ -142,7 +142,7 @@ static int resume_large(struct loop *loop, struct op *op)
         return 0;
     }
     loop_run_done(loop, op, result);
-    loop_charge(loop, bytes);
+    loop_charge_done(loop, bytes);
     return 1;
 }
 

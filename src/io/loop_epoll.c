@@ -179,7 +179,7 @@ static void submit_poll(struct loop *loop, struct op *op)
     }
     events = slot->unregistrable ? op->poll_events & (POLLIN | POLLOUT) : poll_now(slot, op);
     if (events) {
-        loop_finish(loop, op, (int)events);
+        loop_finish_poll(loop, op, (int)events);
         return;
     }
     place = op->poll_events == POLLOUT ? &slot->writer : &slot->poll;
@@ -310,7 +310,7 @@ static void wake_reader(struct loop *loop, struct slot *slot)
 static void wake_writer(struct loop *loop, struct op *op, unsigned events)
 {
     if (op->verb == OP_POLL)
-        loop_finish(loop, op, (int)(events & (EPOLLOUT | EPOLLERR | EPOLLHUP)));
+        loop_finish_poll(loop, op, (int)(events & (EPOLLOUT | EPOLLERR | EPOLLHUP)));
     else
         resume_op(loop, op);
 }

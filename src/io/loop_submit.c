@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <unistd.h>
 
 void loop_finish(struct loop *loop, struct op *op, int result)
@@ -45,11 +46,26 @@ void loop_charge(struct loop *loop, uint64_t count)
         loop->iteration_bytes_left = 0;
 }
 
+void loop_charge_done(struct loop *loop, uint64_t count)
+{
+    if (loop->large_done)
+        loop->large_done(loop);
+    loop_charge(loop, count);
+}
+
 void loop_finish_large(struct loop *loop, struct op *op, int result)
 {
     op->result = result;
     op->state = OP_STATE_FINISHED;
     list_push(&loop->large_queue, &op->link);
+}
+
+void loop_finish_poll(struct loop *loop, struct op *op, int result)
+{
+    if (op->poll_events == POLLOUT)
+        loop_finish_large(loop, op, result);
+    else
+        loop_finish(loop, op, result);
 }
 
 void loop_run_done(struct loop *loop, struct op *op, int result)
@@ -67,7 +83,7 @@ void loop_run_received(struct loop *loop, struct op *op, const char *bytes, ssiz
     op->received = (struct str){bytes, length};
     loop_run_done(loop, op, (int)count);
     if (large)
-        loop_charge(loop, (uint64_t)length * LIMIT_ITERATION_BYTES / LIMIT_ITERATION_FILE_BYTES);
+        loop_charge_done(loop, (uint64_t)length * LIMIT_ITERATION_BYTES / LIMIT_ITERATION_FILE_BYTES);
 }
 
 static void submit_timer(struct loop *loop, struct op *op)

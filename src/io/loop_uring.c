@@ -393,7 +393,7 @@ static void dispatch_completion(struct loop *loop, const struct io_uring_cqe *co
     else if (send_by_ring(op))
         send_completed(loop, op, completion->res);
     else if (op->verb == OP_POLL)
-        loop_finish(loop, op, completion->res);
+        loop_finish_poll(loop, op, completion->res);
     else if (op->state == OP_STATE_CANCELLING)
         loop_finish(loop, op, -ECANCELED);
     else if (op->verb == OP_RECV) /* recv(2) reports a failure of the poll */

@@ -54,6 +54,8 @@ void connection_accept(void *owner, struct listener *listener, int fd, const str
  * iteration.
  */
 void connection_resume_all(struct worker *worker);
+/* The same for the loop of a worker, as its large_done: what a large op wakes uses the same part of the iteration. */
+void connection_resume_after(struct loop *loop);
 /* Drains all connections: idle ones close now, others after their response. */
 void connection_drain_all(struct worker *worker);
 /* Aborts all connections at once. */

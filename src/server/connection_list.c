@@ -36,6 +36,11 @@ void connection_resume_all(struct worker *worker)
         connection_limit_accept(worker);
 }
 
+void connection_resume_after(struct loop *loop)
+{
+    connection_resume_all(container_of(loop, struct worker, loop));
+}
+
 /* Connections close later, never inside these calls: the list does not change. */
 void connection_drain_all(struct worker *worker)
 {

@@ -286,6 +286,7 @@ static int open_loop(struct worker *worker, const struct worker_args *args)
     }
     log_write(&once, LOG_INFO, "loop: %s", worker->loop.backend->name);
     worker->loop.log = worker->log;
+    worker->loop.large_done = connection_resume_after;
     worker->log->clock = &worker->loop.clock;
     worker->debug_log = *worker->log;
     worker->debug_log.level = LOG_DEBUG;

@@ -193,6 +193,7 @@ void loopback_open(struct loopback *loopback, const char *configuration)
     list_init(&worker->requests);
     list_init(&worker->free_connections);
     ck_assert_int_eq(loop_open(&worker->loop, backend ? backend : "auto", worker->log), 0);
+    worker->loop.large_done = connection_resume_after;
     worker->wires = (struct wire_shared){.loop = &worker->loop,
                                          .log = worker->log,
                                          .ktls = &loopback->shared->ktls,
