@@ -1,7 +1,7 @@
 /*
  * A body that encodes (or decodes) another one on demand. Input is not buffered: a piece is read after the previous one
- * was encoded, and encoded only as fast as the output is consumed. The number of bytes that a worker encodes per
- * iteration of its loop, over all bodies, is limited: beyond the limit, bodies wait for a later iteration in the order
+ * was encoded, and encoded only as fast as the output is consumed. The bytes that a worker encodes per iteration of its
+ * loop, over all bodies, and their time are limited: beyond the limit, bodies wait for a later iteration in the order
  * of their arrival.
  */
 #include "compress.h"
@@ -65,7 +65,19 @@ static void request_share(struct compress_worker *shared)
         worker_timer(shared->worker, &shared->next_iteration, 0);
 }
 
-/* Grants shares to waiting bodies while the limit has room for a whole piece. The other bodies keep their order. */
+/* Grants a share to the body that waits longest, if the limit has room for a whole piece. */
+static void grant_share(struct compress_worker *shared)
+{
+    struct stream *stream;
+
+    if (shared->left < LIMIT_COMPRESS_INPUT || list_empty(&shared->waiting))
+        return;
+    stream = container_of(list_pop(&shared->waiting), struct stream, waiting);
+    shared->left -= LIMIT_COMPRESS_INPUT;
+    stream->share = LIMIT_COMPRESS_INPUT;
+    wake_body(stream);
+}
+
 static void iteration_started(struct op *op, int result)
 {
     struct compress_worker *shared = container_of(op, struct compress_worker, next_iteration);
@@ -75,13 +87,7 @@ static void iteration_started(struct op *op, int result)
         return;
     }
     begin_iteration(shared);
-    while (shared->left >= LIMIT_COMPRESS_INPUT && !list_empty(&shared->waiting)) {
-        struct stream *stream = container_of(list_pop(&shared->waiting), struct stream, waiting);
-
-        shared->left -= LIMIT_COMPRESS_INPUT;
-        stream->share = LIMIT_COMPRESS_INPUT;
-        wake_body(stream);
-    }
+    grant_share(shared);
     request_share(shared);
 }
 
@@ -150,6 +156,19 @@ static void end_coder(struct stream *stream)
 }
 
 /*
+ * Charges a step to its share. The iteration's share ends after LIMIT_ITERATION_US; while it lasts, the next body that
+ * waits gets a share when this one is used up.
+ */
+static void charge_step(struct compress_worker *shared, size_t *share, size_t spent)
+{
+    *share -= spent < *share ? spent : *share;
+    if (clock_monotonic_us() >= shared->iteration_us + LIMIT_ITERATION_US)
+        shared->left = 0;
+    else if (*share == 0)
+        grant_share(shared);
+}
+
+/*
  * Runs one step of the coder within its share; input consumed or output produced, whichever is more, is charged to
  * the share. 0 or an error.
  */
@@ -166,7 +185,7 @@ static int run_coder(struct stream *stream, size_t *share)
     stream->at = 0;
     stream->in = str_skip(stream->in, offered - part.length);
     spent = offered - part.length > stream->length ? offered - part.length : stream->length;
-    *share -= spent < *share ? spent : *share;
+    charge_step(stream->shared, share, spent);
     if (result > 0 && flush == CODER_END)
         end_coder(stream);
     if (result > 0 && flush != CODER_MORE)

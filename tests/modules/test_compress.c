@@ -23,6 +23,29 @@
 
 static struct loopback server;
 static char page[200000];
+
+/* Bytes encoded in an iteration of the loop, and the largest number; the time that a step takes, and their sum. */
+static size_t encoded, most_encoded;
+static uint64_t step_us, steps_us;
+
+int __real_deflate(z_stream *stream, int flush);
+int __wrap_deflate(z_stream *stream, int flush);
+uint64_t __wrap_clock_monotonic_us(void);
+
+int __wrap_deflate(z_stream *stream, int flush)
+{
+    size_t before = stream->total_in;
+    int result = __real_deflate(stream, flush);
+
+    encoded += stream->total_in - before;
+    steps_us += step_us;
+    return result;
+}
+
+uint64_t __wrap_clock_monotonic_us(void)
+{
+    return server.worker.loop.clock.monotonic_us + steps_us;
+}
 static size_t encoded_length; /* of the last decoded body */
 
 static void set_up(const char *configuration)
@@ -281,6 +304,41 @@ START_TEST(trailers_after_encoding)
 }
 END_TEST
 
+static void count_encoded(bool iteration_begins)
+{
+    if (encoded > most_encoded)
+        most_encoded = encoded;
+    encoded = steps_us = 0;
+}
+
+/* An iteration of the loop encodes until its bytes or its time are used up, but at least one piece. */
+START_TEST(encoding_ends_by_time)
+{
+    static const struct {
+        uint64_t step_us;
+        size_t most;
+    } rows[] = {
+        {0, LIMIT_COMPRESS_ITERATION},
+        {LIMIT_ITERATION_US / 2, 2 * LIMIT_COMPRESS_INPUT},
+        {LIMIT_ITERATION_US, LIMIT_COMPRESS_INPUT},
+        {100 * LIMIT_ITERATION_US, LIMIT_COMPRESS_INPUT},
+    };
+
+    set_up(SITE);
+    server.server_code_runs = count_encoded;
+    for (size_t row = 0; row < sizeof(rows) / sizeof(rows[0]); row++) {
+        step_us = rows[row].step_us;
+        most_encoded = 0;
+        send_request("GET /page.html HTTP/1.1", GZIP);
+        ck_assert(str_equal(decoded(), str_of(page, sizeof(page) - 1)));
+        ck_assert_uint_eq(most_encoded, rows[row].most);
+    }
+    step_us = 0;
+    server.server_code_runs = NULL;
+    loopback_close(&server);
+}
+END_TEST
+
 /* Clients disconnect at different moments: nothing leaks. */
 START_TEST(clients_may_disconnect)
 {
@@ -309,7 +367,7 @@ int main(void)
     const TTest *const tests[] = {
         responds_to_each_case, decodes_to_the_original, etags_and_304, empty_bodies_are_not_encoded,
         weights_types_and_order_select_the_coding, precompressed_file_takes_precedence, trailers_after_encoding,
-        clients_may_disconnect, invalid_configurations_are_rejected, NULL,
+        encoding_ends_by_time, clients_may_disconnect, invalid_configurations_are_rejected, NULL,
     };
 
     return loopback_run("compress", tests);
