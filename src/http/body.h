@@ -60,6 +60,7 @@ struct body_read {
     int64_t at;
     char *into;
     size_t length;
+    uint64_t rest;                  /* bytes of the body from `at` on: the reader may read them ahead */
 };
 
 /* Asynchronous reads by the server, for bodies whose consumer needs bytes: http/ uses no descriptor. */

@@ -88,7 +88,8 @@ static int file_next_bytes(struct file_body *file, size_t room, struct chunk *ou
         room = sizeof(window->bytes);
     if (room > file->body.length)
         room = (size_t)file->body.length;
-    window->read = (struct body_read){.fd = file->fd, .at = file->at, .into = window->bytes, .length = room};
+    window->read = (struct body_read){
+        .fd = file->fd, .at = file->at, .into = window->bytes, .length = room, .rest = file->body.length};
     window->reading = true;
     window->pulled = 0;
     result = file->reader->read(file->reader, &window->read);

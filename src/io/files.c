@@ -62,15 +62,13 @@ static void read_ahead(int file, uint64_t at, uint64_t length)
 }
 
 /*
- * Reads until `length`, the end, or an error. If bytes are to be read ahead, the kernel's own readahead is switched off
- * for this descriptor: a read of the loop's thread would start it, which takes up to a millisecond there.
+ * Reads until `length`, the end, or an error. The kernel's own readahead is switched off for this descriptor: a read of
+ * the loop's thread would start it, which takes up to a millisecond there.
  */
 static int read_work(struct op *op)
 {
-    if (op->file.ahead_kib > 0) {
-        (void)posix_fadvise(op->file.fd, 0, 0, POSIX_FADV_RANDOM);
-        read_ahead(op->file.fd, (uint64_t)op->file.at, op->file.ahead_kib * 1024u);
-    }
+    (void)posix_fadvise(op->file.fd, 0, 0, POSIX_FADV_RANDOM);
+    read_ahead(op->file.fd, (uint64_t)op->file.at, op->file.ahead_kib * 1024u);
     while (op->file.progress < op->file.length) {
         ssize_t count = read_plain(op->file.fd, op->file.at + (int64_t)op->file.progress,
                                    op->file.into + op->file.progress, (size_t)(op->file.length - op->file.progress));

@@ -234,7 +234,7 @@ void loop_timer(struct loop *loop, struct op *op, uint64_t deadline_ms);
 void loop_timer_move(struct loop *loop, struct op *op, uint64_t deadline_ms);
 /*
  * Reads on a helper thread, for bytes that the page cache lacks; the thread first requests readahead of `ahead` bytes
- * (rounded up, at most LIMIT_READ_AHEAD) and switches the kernel's readahead off. 0: the kernel reads ahead.
+ * (rounded up, at most LIMIT_READ_AHEAD) and switches the kernel's readahead off for this descriptor.
  */
 void loop_read(struct loop *loop, struct op *op, int file, int64_t at, char *into, size_t length, uint64_t ahead);
 void loop_offload(struct loop *loop, struct op *op, int (*work)(void *argument), void *argument);

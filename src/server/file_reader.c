@@ -34,7 +34,7 @@ static int read_file_range(struct body_reader *reader, struct body_read *read)
     pending->op.done = read_ended;
     pending->read = read;
     loop_read(container_of(reader, struct file_reader, reader)->loop, &pending->op, read->fd, read->at,
-              read->into, read->length, 0);
+              read->into, read->length, read->rest);
     return -EAGAIN;
 }
 
