@@ -141,12 +141,12 @@ static uint64_t cached_bytes(const struct op *op, uint64_t length)
 
 /*
  * Probes every page of a file that a helper thread has read before, since the kernel may be evicting or loading pages
- * of it. If they are evicted each time before they are sent, sendfile itself reads small steps from disk, so that the
- * transfer completes.
+ * of it; not more pages than an iteration may send. If they are evicted each time before they are sent, sendfile itself
+ * reads small steps from disk, so that the transfer completes.
  */
 static bool probe_fetched(struct op *op)
 {
-    uint64_t cached = cached_bytes(op, window_length(op, LIMIT_UNCACHED_WINDOW));
+    uint64_t cached = cached_bytes(op, window_length(op, LIMIT_ITERATION_FETCHED_BYTES));
 
     if (cached == 0 && op->file.fetches < LIMIT_FETCHES)
         return false;

@@ -201,7 +201,7 @@ static void send_all(void)
     loop_close(&loop);
 }
 
-/* No page is in the page cache. */
+/* No page is in the page cache. Each is probed once, and the first page of a window also before it is read. */
 START_TEST(rule_17_file_not_in_page_cache)
 {
     if (!set_up(_i))
@@ -209,6 +209,7 @@ START_TEST(rule_17_file_not_in_page_cache)
     send_all();
     ck_assert_int_eq(disk.waited, 0);
     ck_assert_int_eq(disk.helped, PAGES);
+    ck_assert_int_le(disk.probed, PAGES + LENGTH / LIMIT_UNCACHED_WINDOW);
 }
 END_TEST
 
