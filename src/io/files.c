@@ -205,10 +205,11 @@ bool file_probe(struct op *op)
 int file_read_window(struct op *op)
 {
     uint64_t at = next_byte(op);
-    uint64_t length = window_length(op, LIMIT_UNCACHED_WINDOW);
+    uint64_t ahead = window_length(op, 2 * LIMIT_UNCACHED_WINDOW) + op->file.ahead_kib * 1024u;
+    uint64_t length = ahead < LIMIT_UNCACHED_WINDOW ? ahead : LIMIT_UNCACHED_WINDOW;
     char byte;
 
-    read_ahead(op->file.fd, at, window_length(op, 2 * LIMIT_UNCACHED_WINDOW));
+    read_ahead(op->file.fd, at, ahead < 2 * LIMIT_UNCACHED_WINDOW ? ahead : 2 * LIMIT_UNCACHED_WINDOW);
     for (uint64_t done = 0; done < length;) {
         done += length - done < FETCH_STEP ? length - done : FETCH_STEP;
         if (read_plain(op->file.fd, (int64_t)(at + done - 1), &byte, 1) <= 0)

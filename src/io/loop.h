@@ -96,7 +96,8 @@ struct op {
             bool small_send_buffer;
             /* OP_SENDFILE, used by the loop: helper reads since the last sent byte; not 0 again after the first. */
             uint8_t fetches;
-            uint16_t ahead_kib;     /* OP_READ: KiB from `at` on to read ahead */
+            /* KiB to read ahead: OP_READ: from `at` on; OP_SENDFILE: after the span. */
+            uint16_t ahead_kib;
             int64_t at;
             uint64_t length;
             uint64_t progress;      /* readable while the op waits: a timer can check progress */
@@ -224,6 +225,9 @@ void loop_send(struct loop *loop, struct op *op, int fd, const struct iovec *par
 void loop_send_pages(struct loop *loop, struct op *op, int fd, const struct iovec *parts, int count, int flags);
 void loop_sendfile(struct loop *loop, struct op *op, int to, int file, int64_t at, uint64_t length,
                    bool small_send_buffer);
+/* As loop_sendfile, for a part that is followed by `ahead` bytes: a helper thread may read these as well. */
+void loop_sendfile_part(struct loop *loop, struct op *op, int to, int file, int64_t at, uint64_t length, uint64_t ahead,
+                        bool small_send_buffer);
 void loop_splice(struct loop *loop, struct op *op, int from, int to, size_t length, bool small_send_buffer);
 void loop_poll(struct loop *loop, struct op *op, int fd, unsigned events);
 void loop_timer(struct loop *loop, struct op *op, uint64_t deadline_ms);

@@ -64,9 +64,21 @@ void loop_send_pages(struct loop *loop, struct op *op, int fd, const struct iove
     submit_send(loop, op, fd, parts, count, flags, true);
 }
 
+static uint16_t ahead_kib(uint64_t ahead)
+{
+    return (uint16_t)(((ahead < LIMIT_READ_AHEAD ? ahead : LIMIT_READ_AHEAD) + 1023) / 1024);
+}
+
 void loop_sendfile(struct loop *loop, struct op *op, int to, int file, int64_t at, uint64_t length,
                    bool small_send_buffer)
 {
+    loop_sendfile_part(loop, op, to, file, at, length, 0, small_send_buffer);
+}
+
+void loop_sendfile_part(struct loop *loop, struct op *op, int to, int file, int64_t at, uint64_t length, uint64_t ahead,
+                        bool small_send_buffer)
+{
+    op->file.ahead_kib = ahead_kib(ahead);
     op->file.fd = file;
     op->file.small_send_buffer = small_send_buffer;
     op->file.at = at;
@@ -114,14 +126,12 @@ void loop_timer_move(struct loop *loop, struct op *op, uint64_t deadline_ms)
 
 void loop_read(struct loop *loop, struct op *op, int file, int64_t at, char *into, size_t length, uint64_t ahead)
 {
-    if (ahead > LIMIT_READ_AHEAD)
-        ahead = LIMIT_READ_AHEAD;
     op->file.fd = file;
     op->file.at = at;
     op->file.length = length;
     op->file.progress = 0;
     op->file.into = into;
-    op->file.ahead_kib = (uint16_t)((ahead + 1023) / 1024);
+    op->file.ahead_kib = ahead_kib(ahead);
     submit_op(loop, op, OP_READ, file);
 }
 

@@ -195,8 +195,8 @@ void wire_span_push(struct wire *wire, op_done *done)
     if (wire->span.kind == CHUNK_PIPE)
         loop_splice(loop, &wire->send, wire->span.pipe.source->from, wire->fd, (size_t)length, wire->small_send_buffer);
     else
-        loop_sendfile(loop, &wire->send, wire->fd, wire->span.file.fd, wire->span.file.at, length,
-                      wire->small_send_buffer);
+        loop_sendfile_part(loop, &wire->send, wire->fd, wire->span.file.fd, wire->span.file.at, length,
+                           u64_sub_sat(wire->span.file.run, length), wire->small_send_buffer);
 }
 
 /* True if the source ended early. A pipe contains all requested bytes: only an empty result is an error. */

@@ -26,7 +26,7 @@ static struct {
     bool hot[PAGES];
     unsigned started;               /* calls of the loop's thread that found pages missing */
     unsigned helped;                /* calls of helper threads that read bytes */
-    uint64_t ahead;                 /* the longest readahead(2) */
+    uint64_t ahead, until;          /* the longest readahead(2), and the end of the last one in the file */
     bool random;                    /* readahead by the kernel is switched off */
 } disk;
 
@@ -81,10 +81,12 @@ ssize_t __wrap_readahead(int fd, off64_t at, size_t length)
 {
     ck_assert_int_eq(fd, disk.fd);
     ck_assert(!pthread_equal(pthread_self(), disk.loop_thread));
-    ck_assert(disk.random);
+    ck_assert(disk.random || kit.transport == &transports[0]);
     load_pages((uint64_t)at, length < DEVICE_AHEAD ? length : DEVICE_AHEAD);
     if (length > disk.ahead)
         disk.ahead = length;
+    if ((uint64_t)at + length > disk.until)
+        disk.until = (uint64_t)at + length;
     return 0;
 }
 
@@ -96,12 +98,12 @@ int __wrap_posix_fadvise64(int fd, off64_t at, off64_t length, int advice)
     return 0;
 }
 
-static void open_wire(int backend, int fd)
+static void open_wire(int backend, int fd, int transport)
 {
     memset(&disk, 0, sizeof(disk));
     disk.loop_thread = pthread_self();
     disk.fd = fd;
-    kit_prepare(&kit, backend, &transports[1]);
+    kit_prepare(&kit, backend, &transports[transport]);
     kit_open(&kit, 0);
     kit_until_open(&kit);
 }
@@ -136,7 +138,7 @@ START_TEST(rule_17_helpers_start_all_reads)
     enum { LENGTH = 4 * LIMIT_READ_AHEAD };
     int fd = kit_file(KIT_PATTERN);
 
-    open_wire(_i, fd);
+    open_wire(_i, fd, 1);
     send_file(fd, 0, LENGTH, LENGTH);
     ck_assert_uint_eq(disk.started, 1);
     ck_assert_uint_le(disk.helped, LENGTH / LIMIT_READ_AHEAD + 2);
@@ -152,10 +154,26 @@ START_TEST(rule_17_parts_of_a_run_share_the_state)
     enum { PART = 16000, LENGTH = 60 * PART };
     int fd = kit_file(KIT_PATTERN);
 
-    open_wire(_i, fd);
+    open_wire(_i, fd, 1);
     send_file(fd, 0, LENGTH, PART);
     ck_assert_uint_eq(disk.started, 1);
     ck_assert_uint_le(disk.helped, LENGTH / LIMIT_READ_AHEAD + 2);
+    close_wire();
+    close(fd);
+}
+END_TEST
+
+/* With each backend: a helper thread reads ahead the parts of a run that sendfile sends, and no other bytes. */
+START_TEST(rule_17_parts_of_a_run_are_read_ahead)
+{
+    enum { PART = 16000, LENGTH = 60 * PART };
+    int fd = kit_file(KIT_PATTERN);
+
+    open_wire(_i, fd, 0);
+    send_file(fd, 0, LENGTH, PART);
+    ck_assert_uint_eq(disk.ahead, DEVICE_AHEAD);
+    ck_assert_uint_ge(disk.until, LENGTH);
+    ck_assert_uint_lt(disk.until, LENGTH + 1024);
     close_wire();
     close(fd);
 }
@@ -166,7 +184,7 @@ START_TEST(short_spans_are_not_read_ahead)
 {
     int fd = kit_file(KIT_PATTERN);
 
-    open_wire(_i, fd);
+    open_wire(_i, fd, 1);
     send_file(fd, 100000, 1000, 1000);
     ck_assert_uint_eq(disk.helped, 1);
     ck_assert_uint_eq(disk.ahead, 1024);
@@ -181,7 +199,7 @@ START_TEST(rule_17_helpers_are_used_only_while_pages_are_missing)
     enum { LENGTH = 1024 * 1024 };
     int fd = kit_file(KIT_PATTERN);
 
-    open_wire(_i, fd);
+    open_wire(_i, fd, 1);
     memset(disk.hot, true, sizeof(disk.hot));
     send_file(fd, 0, LENGTH, LENGTH);
     ck_assert_uint_eq(disk.started + disk.helped, 0);
@@ -208,6 +226,7 @@ int main(void)
     tcase_set_timeout(all, 60);
     tcase_add_loop_test(all, rule_17_helpers_start_all_reads, 0, backend_count());
     tcase_add_loop_test(all, rule_17_parts_of_a_run_share_the_state, 0, backend_count());
+    tcase_add_loop_test(all, rule_17_parts_of_a_run_are_read_ahead, 0, backend_count());
     tcase_add_loop_test(all, short_spans_are_not_read_ahead, 0, backend_count());
     tcase_add_loop_test(all, rule_17_helpers_are_used_only_while_pages_are_missing, 0, backend_count());
     suite_add_tcase(suite, all);
