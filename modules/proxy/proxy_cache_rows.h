@@ -17,11 +17,11 @@ static const char *const cache_stale[] = {"error", "timeout", "invalid_header", 
      .syntax = "{path: directory, keys_zone: name:size, levels: number[:number[:number]], max_size: size, "            \
                "inactive: time, ...}",                                                                                 \
      .example = "proxy_cache_path: {path: /var/cache/sluice, keys_zone: \"one:10m\", max_size: 1g, inactive: 1h}",     \
-     .help = "A cache on disk, and its name for proxy_cache. path: its directory. keys_zone: NAME:SIZE, the memory "   \
-             "of its index (1m holds about 11,000 responses). levels (1:2): subdirectories. max_size: total size of "  \
-             "the files; inactive (10m): entries not used for this time are deleted; min_free: free space to leave "   \
-             "on the disk. manager_files (100), manager_threshold (200ms), manager_sleep (50ms): number of files "     \
-             "and time of one step of loading and deleting, and the pause after it."},                                 \
+     .help = "A cache on disk, and its name for proxy_cache. path: a directory of its own. keys_zone: NAME:SIZE, "     \
+             "the memory of its index (1m holds about 11,000 responses). levels (1:2): subdirectories. max_size: "     \
+             "total size of the files; inactive (10m): entries not used for this time are deleted; min_free: free "    \
+             "space to leave on the disk. manager_files (100), manager_threshold (200ms), manager_sleep (50ms): "      \
+             "number of files and time of one step of loading and deleting, and the pause after it."},                 \
     {.name = "proxy_cache", .scopes = SCOPE_SITE, .type = DIRECTIVE_TEXT, .offset = AT(gateway.cache.name),            \
      .default_value = "off",                                                                                           \
      .example = "proxy_cache: one",                                                                                    \
