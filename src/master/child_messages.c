@@ -1,5 +1,6 @@
 /*
- * Messages to the master's workers. Those that do not fit into the channel of a worker are sent when it has room again.
+ * Messages to the master's workers. Those that do not fit into the channel of a worker are sent when it has room again,
+ * or when fewer descriptors are in flight, whose number the kernel limits for each user (unix(7), ETOOMANYREFS).
  */
 #include "master/master_state.h"
 
@@ -27,6 +28,7 @@ void child_channel_close(struct child *child)
     while (!list_empty(&child->queued))
         queued_message_free(container_of(child->queued.next, struct queued_message, link));
     fd_close(&child->channel_fd);
+    child->delayed = false;
 }
 
 /*
@@ -71,6 +73,15 @@ static int queue_message(struct child *child, const struct channel_message *mess
     return 0;
 }
 
+/* Returns 0, -EAGAIN if the message must wait, or another -errno. */
+static int send_now(struct child *child, const struct channel_message *message)
+{
+    int result = channel_send(child->channel_fd, message);
+
+    child->delayed = result == -ETOOMANYREFS;
+    return child->delayed ? -EAGAIN : result;
+}
+
 static void log_send_error(struct master *master, const struct child *child, int error)
 {
     if (error < 0 && error != -EPIPE && error != -ECONNRESET) /* the worker is dead: SIGCHLD follows */
@@ -87,7 +98,7 @@ void child_send(struct master *master, struct generation *generation, struct chi
     if (child->pid == 0 || child->channel_fd < 0)
         return;
     if (list_empty(&child->queued))
-        result = channel_send(child->channel_fd, &message);
+        result = send_now(child, &message);
     if (result == -EAGAIN)
         result = queue_message(child, &message, generation->child_count);
     log_send_error(master, child, result);
@@ -100,7 +111,7 @@ void child_write(struct master *master, struct child *child)
     while (result == 0 && !list_empty(&child->queued)) {
         struct queued_message *queued = container_of(child->queued.next, struct queued_message, link);
 
-        result = channel_send(child->channel_fd, &queued->message);
+        result = send_now(child, &queued->message);
         if (result != -EAGAIN)
             queued_message_free(queued);
     }

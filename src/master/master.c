@@ -94,8 +94,9 @@ static unsigned watch_channels(struct master *master, struct pollfd *entries, st
 
             if (child->channel_fd < 0)
                 continue;
-            entries[count] = (struct pollfd){.fd = child->channel_fd,
-                                             .events = list_empty(&child->queued) ? POLLIN : POLLIN | POLLOUT};
+            entries[count] = (struct pollfd){
+                .fd = child->channel_fd,
+                .events = list_empty(&child->queued) || child->delayed ? POLLIN : POLLIN | POLLOUT};
             watched[count++] = (struct watched){generation, child};
         }
     }
@@ -108,16 +109,21 @@ static void wait_round(struct master *master)
     struct pollfd entries[LIMIT_WORKERS + 4] = {{.fd = master->signal_fd, .events = POLLIN}};
     struct watched watched[LIMIT_WORKERS];
     unsigned count = watch_channels(master, entries + 1, watched);
+    int wait = wait_ms(master);
 
     entries[count + 1] = (struct pollfd){.fd = master->upgrade.report_fd, .events = POLLIN};
     entries[count + 2] = (struct pollfd){.fd = master->upgrade.ready_fd, .events = POLLIN};
     entries[count + 3] = (struct pollfd){.fd = master->renewal.channel_fd, .events = POLLIN};
-    if (poll(entries, count + 4, wait_ms(master)) < 0 && errno != EINTR)
+    for (unsigned i = 0; i < count; i++) {
+        if (watched[i].child->delayed)
+            wait = earlier_wait(wait, CHILD_DELAY_MS);
+    }
+    if (poll(entries, count + 4, wait) < 0 && errno != EINTR)
         log_write(&master->error_log.log, LOG_ALERT, "poll() failed (%d: %s)", errno, strerror(errno));
     clock_read(&master->clock);
     /* Messages before SIGCHLD: a worker may send the reason of its exit. */
     for (unsigned i = 0; i < count; i++) {
-        if (entries[i + 1].revents & POLLOUT)
+        if ((entries[i + 1].revents & POLLOUT) || watched[i].child->delayed)
             child_write(master, watched[i].child);
         if (entries[i + 1].revents & ~POLLOUT)
             child_read(master, watched[i].generation, watched[i].child);

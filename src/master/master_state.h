@@ -29,12 +29,15 @@ enum phase {
     PHASE_STOPPING,                 /* TERM, INT, or a failed start */
 };
 
+enum { CHILD_DELAY_MS = 20 };
+
 /* One worker of a generation; a replacement process reuses the struct. */
 struct child {
     pid_t pid;                      /* 0: none */
     int shared_index;               /* in shared memory; -1: released */
     int channel_fd;                 /* -1: none */
     struct list queued;             /* messages not yet sent, because the channel was full */
+    bool delayed;                   /* too many descriptors are in flight: `queued` is sent after CHILD_DELAY_MS */
     bool ready;
     uint32_t requests;              /* handled since its start: CHANNEL_DONE */
     int acceptor;                   /* the worker that accepts from its sockets while it is down or hangs; -1: none */
@@ -315,7 +318,7 @@ _Noreturn void child_run(struct master *master, struct generation *generation, u
 void children_start(struct master *master, struct generation *generation);
 /* Reads a worker's messages, at most one request among them. Kills a worker that sends an invalid one. */
 void child_read(struct master *master, struct generation *generation, struct child *child);
-/* Sends queued messages when the channel has room again. */
+/* Sends queued messages when the channel has room again, or after CHILD_DELAY_MS. */
 void child_write(struct master *master, struct child *child);
 /* Closes a channel and discards its queued messages. */
 void child_channel_close(struct child *child);

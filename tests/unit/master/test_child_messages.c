@@ -4,6 +4,7 @@
 #include "../runner.h"
 
 #include <errno.h>
+#include <sys/resource.h>
 
 /* Two workers: number 1 has two endpoints with two sockets each, and number 0 accepts from them while 1 is down. */
 struct two_workers {
@@ -106,7 +107,35 @@ START_TEST(queue_of_a_worker_that_does_not_read_is_bounded)
 }
 END_TEST
 
+/* The limit applies to users without CAP_SYS_RESOURCE and CAP_SYS_ADMIN. */
+START_TEST(descriptors_in_flight_are_limited)
+{
+    enum { IN_FLIGHT = 30, MESSAGES = 100 };
+    struct one_worker *made = one_worker_start(NULL);
+    struct channel_message message;
+    int received = 0, result;
+
+    if (geteuid() == 0)
+        ck_assert_int_eq(setuid(65534), 0);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &(struct rlimit){IN_FLIGHT, IN_FLIGHT}), 0);
+    for (uint32_t i = 0; i < MESSAGES; i++)
+        child_send(&made->master, &made->generation, &made->child, CHANNEL_ERROR_LOG, 0, STDERR_FILENO);
+    ck_assert(made->child.delayed && !list_empty(&made->child.queued));
+    while ((result = channel_receive(made->worker_end, &message)) == 1) {
+        close(message.fd);
+        received++;
+    }
+    ck_assert_int_le(received, MESSAGES - 1);
+    child_write(&made->master, &made->child);
+    ck_assert(!made->child.delayed && list_empty(&made->child.queued));
+    ck_assert_int_eq(channel_receive(made->worker_end, &message), 1);
+    ck_assert_int_eq(message.kind, CHANNEL_ERROR_LOG);
+    ck_assert_str_eq(made->log, "");
+}
+END_TEST
+
 int main(void)
 {
-    return run_tests("child_messages", (const TTest *const[]){queue_of_a_worker_that_does_not_read_is_bounded, NULL});
+    return run_tests("child_messages", (const TTest *const[]){queue_of_a_worker_that_does_not_read_is_bounded,
+                                                             descriptors_in_flight_are_limited, NULL});
 }
