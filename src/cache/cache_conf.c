@@ -28,7 +28,7 @@ static const struct directive keys[] = {
      .offset = IN(levels),
      .default_value = "1:2",
      .help = "The levels of subdirectories: for each of at most three levels, 1 or 2 of the last digits of a file's "
-             "name."},
+             "name. A change deletes the stored responses."},
     {.name = "keys_zone",
      .type = DIRECTIVE_TEXT,
      .offset = IN(zone),
@@ -198,7 +198,8 @@ static struct cache_zone *share_zone(const struct caches *before, const struct c
     for (size_t i = 0; before && i < before->count; i++) {
         const struct cache_conf *other = before->items[i];
 
-        if (other->zone && str_equal(other->path, conf->path) && other->zone_size == conf->zone_size)
+        if (other->zone && str_equal(other->path, conf->path) && other->zone_size == conf->zone_size &&
+            memcmp(other->directory.levels, conf->directory.levels, sizeof(conf->directory.levels)) == 0)
             return cache_zone_share(other->zone);
     }
     return NULL;

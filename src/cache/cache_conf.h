@@ -36,8 +36,8 @@ const struct cache_conf *caches_find(const struct caches *caches, struct str nam
 
 /*
  * Opens every directory (creating its last component if missing, owned by `user` and `group` unless they are -1) and
- * creates every index, or shares that of a cache in `before` (may be NULL) with the same path and size. Returns 0, or
- * -errno after logging it.
+ * creates every index, or shares that of a cache in `before` (may be NULL) with the same path, levels and size. Returns
+ * 0, or -errno after logging it.
  */
 MUST_CHECK int caches_open(struct caches *caches, const struct caches *before, uid_t user, gid_t group,
                            struct log *log);

@@ -1,6 +1,6 @@
 /*
  * The cache manager. One worker runs it for all: it scans the directory once after the start, and again after a
- * worker died, for the temporary files of that worker. It deletes inactive files, and files beyond the size limits.
+ * worker ended, for the temporary files of that worker. It deletes inactive files, and files beyond the size limits.
  * It works in steps of a few files on a helper thread, with a pause between them.
  */
 #include "cache/cache_store_private.h"
@@ -31,15 +31,6 @@ struct cache_manager {
     unsigned rescans;               /* scans since the requested one, for such files */
 };
 
-static unsigned level_count(const struct cache_directory *directory)
-{
-    unsigned count = 0;
-
-    while (count < CACHE_LEVELS && directory->levels[count])
-        count++;
-    return count;
-}
-
 static void record_scan_error(struct cache_manager *cache_manager, int error)
 {
     if (cache_is_exhausted(error))
@@ -66,8 +57,8 @@ static void close_directory(struct cache_manager *cache_manager)
     closedir(cache_manager->open[--cache_manager->depth]);
 }
 
-/* Adds a file with the name of an entry to the index, or deletes it if it is invalid. */
-static void index_file(struct cache_manager *cache_manager, const struct cache_id *id)
+/* Adds a file to the index, or deletes it if it is invalid or was stored with other `levels`. */
+static void index_file(struct cache_manager *cache_manager, int directory, const char *name, const struct cache_id *id)
 {
     const struct cache_conf *conf = cache_manager->store->conf;
     struct cache_victims victims = {0};
@@ -80,6 +71,8 @@ static void index_file(struct cache_manager *cache_manager, const struct cache_i
         return;
     error = cache_file_open(&conf->directory, id, 0, 0, &opened);
     record_scan_error(cache_manager, error);
+    if (error == -ENOENT) /* the directory is not the one for this name */
+        (void)unlinkat(directory, name, 0);
     if (error == 0) {
         error = fstat(opened.fd, &found) < 0 ? -errno : 0;
         cache_opened_close(&opened);
@@ -93,21 +86,23 @@ static void index_file(struct cache_manager *cache_manager, const struct cache_i
         cache_file_delete(&conf->directory, &victims.ids[i]);
 }
 
+/* The name of a subdirectory: one or two digits. */
+static bool is_level(const char *name)
+{
+    return str_hex_digit(name[0]) >= 0 && (!name[1] || (str_hex_digit(name[1]) >= 0 && !name[2]));
+}
+
 /* Examines an entry of the scan's current directory. Unknown files are not deleted. */
 static void examine_entry(struct cache_manager *cache_manager, const char *name)
 {
     int directory = dirfd(cache_manager->open[cache_manager->depth - 1]);
     struct cache_id id;
 
-    if (cache_manager->depth <= level_count(&cache_manager->store->conf->directory)) {
-        if (name[0] != '.')
-            open_directory(cache_manager, directory, name);
-        return;
-    }
-    if (cache_file_parse_name(name, &id))
-        index_file(cache_manager, &id);
-    else if (cache_file_is_temporary(name) &&
-             cache_file_remove_unfinished(directory, name) == -EWOULDBLOCK)
+    if (is_level(name) && cache_manager->depth <= CACHE_LEVELS)
+        open_directory(cache_manager, directory, name);
+    else if (cache_file_parse_name(name, &id))
+        index_file(cache_manager, directory, name, &id);
+    else if (cache_file_is_temporary(name) && cache_file_remove_unfinished(directory, name) == -EWOULDBLOCK)
         cache_manager->locked_found = true;
 }
 

@@ -194,6 +194,8 @@ static void child_ended(struct master *master, struct generation *generation, st
     child->ready = false;
     child->kill_ms = 0;
     caches_abandon(&generation->configuration->caches, (unsigned)child->shared_index);
+    if (master->current && master->current != generation) /* with new indexes, whose scan preceded its last files */
+        caches_abandon(&master->current->configuration->caches, (unsigned)child->shared_index);
     limits_abandon(&generation->configuration->limits, (unsigned)child->shared_index);
     status_zones_abandon(&generation->configuration->zones, (unsigned)child->shared_index);
     if (generation->phase != PHASE_RUNNING) {

@@ -1,9 +1,12 @@
 """The directories of a cache and of temporary files: created by the master, written by the workers."""
 import os
+import re
+import signal
 import subprocess
+import threading
 
 import pytest
-from cache_site import upstream  # pylint: disable=unused-import
+from cache_site import HIT, MISS, cached_site, fetch, stored, upstream  # pylint: disable=unused-import
 from kit import server as server_kit
 from kit.lifetime import wait_for
 
@@ -69,3 +72,46 @@ def test_uncreatable_directory_is_a_start_error(new_directory, start_folders):
     made = start_folders(folder, 'root', wait=False)
     answer = subprocess.run([server_kit.SLUICE, '-c', made.config_path], capture_output=True, text=True, check=False)
     assert answer.returncode == 1 and f'"{folder}/answers" cannot be created (2: No such file or directory)' in answer.stderr + made.errors()
+
+
+def test_reload_with_other_levels_deletes_the_stored_files(launch, new_directory, upstream, loop):
+    served, folder = cached_site(launch, loop, 'plain', new_directory, upstream, levels='1:2')
+    server = served.server
+    go = threading.Event()
+
+    def stored_files():
+        return {str(path.relative_to(folder)) for path in folder.rglob('*') if path.is_file()}
+
+    def late(peer):
+        assert go.wait(60 * server_kit.PATIENCE)
+        return upstream.send_response(peer, 'Cache-Control: max-age=60', b'late')
+    upstream.answers['/levels'], upstream.answers['/late'] = 'Cache-Control: max-age=60', late
+    client, draining = served.connect(promoted=False), served.connect(promoted=False)
+    try:
+        fetch(client, '/levels')
+        stored(client, '/levels')
+        client.close()
+        name, = stored_files()
+        assert re.fullmatch('[0-9a-f]/[0-9a-f]{2}/[0-9a-f]{32}[.][0-9a-f]{16}', name)
+        # The old worker stores a response after the first scan of the new one.
+        draining.send('GET /late HTTP/1.1\r\nHost: localhost\r\n\r\n')
+        wait_for(lambda: upstream.requests_of('/late'), 'the request to the upstream server')
+        old, before = set(server.workers()), server.errors().count(server_kit.RUNS)
+        server.tree['http']['proxy_cache_path']['levels'] = '2'
+        server.write_configuration()
+        server.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: server.errors().count(server_kit.RUNS) > before, 'the new worker runs')
+        wait_for(lambda: not stored_files(), 'the stored file is deleted')
+        go.set()
+        assert draining.read('GET').body == b'late'
+        draining.close()
+        wait_for(lambda: not old & set(server.workers()), 'the end of the old worker')
+        client = served.connect(promoted=False)
+        assert fetch(client, '/levels').headers['x-cache'] == MISS
+        stored(client, '/levels')
+        assert fetch(client, '/levels').headers['x-cache'] == HIT
+        client.close()
+        wait_for(lambda: len(stored_files()) == 1 and re.fullmatch('[0-9a-f]{2}/[0-9a-f.]{49}', *stored_files()),
+                 'only the new file is left', 20)
+    finally:
+        go.set()

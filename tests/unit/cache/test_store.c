@@ -152,6 +152,30 @@ START_TEST(found_after_a_restart)
 }
 END_TEST
 
+START_TEST(files_of_other_levels_are_deleted)
+{
+    static const unsigned levels[][CACHE_LEVELS] = {{1, 2}, {2}, {2, 2, 1}, {1, 2, 1}, {1}, {2, 1}};
+
+    cache_fixture_open(&fixture);
+    ck_assert_int_eq(mkdirat(fixture.directory.fd, "old", 0700), 0);
+    close(openat(fixture.directory.fd, "old/00000000000000000000000000000000.0000000000001234", O_CREAT | O_WRONLY,
+                 0600));
+    for (size_t i = 0; i < COUNT(levels); i++) {
+        memcpy(fixture.directory.levels, levels[i], sizeof(levels[i]));
+        open_store();
+        for (unsigned turns = 0; turns < 1000 && !cache_zone_loaded(conf.zone); turns++)
+            turn_for(5);
+        ck_assert(cache_zone_loaded(conf.zone));
+        ck_assert_ptr_null(look_up("a"));
+        ck_assert_uint_eq(cache_fixture_count(&fixture), 1);
+        store_response("a", "head", STR("body"));
+        check_is("a", "head", STR("body"));
+        close_store();
+    }
+    cache_fixture_close(&fixture);
+}
+END_TEST
+
 /* Descriptors are needed for the helper threads, the directory, two levels of subdirectories, and a file. */
 START_TEST(scan_without_descriptors_is_repeated)
 {
@@ -387,8 +411,8 @@ int main(void)
 {
     const TTest *const tests[] = {
         stored_and_found, uses_are_counted_before_storing, large_bodies_are_written_while_they_arrive,
-        discarded_fill_stores_nothing, found_after_a_restart, scan_without_descriptors_is_repeated,
-        locked_temporary_file_is_deleted_later,
+        discarded_fill_stores_nothing, found_after_a_restart, files_of_other_levels_are_deleted,
+        scan_without_descriptors_is_repeated, locked_temporary_file_is_deleted_later,
         damaged_files_are_dropped, size_limits_are_respected, full_disk_is_logged_once,
         fill_lock_permits_one_fetch, updated_heads_are_found,
     };
