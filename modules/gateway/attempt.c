@@ -95,7 +95,8 @@ static void attempt_failed(struct gateway_request *p, int error)
         gateway_body_fail(p, error);
         return;
     }
-    upstream_peer_failed(p->upstream.peer);
+    if (!upstream_is_local_error(error))
+        upstream_peer_failed(p->upstream.peer);
     gateway_try_next(p, late ? NEXT_TIMEOUT : NEXT_ERROR, late ? 504 : 502);
 }
 
@@ -279,12 +280,15 @@ static int connect_to_peer(struct gateway_request *p)
     error = open_connection(p);
     if (error < 0) {
         p->attempt->total_us = 0;
-        if (error == -EBUSY) /* another worker took the last connection: not a failure */
+        if (error == -EBUSY) { /* another worker took the last connection: no server was contacted */
+            p->upstream.tries--;
             return -EAGAIN;
+        }
         if (error == -EMFILE || error == -ENFILE) /* not a failure of the server */
             return exchange_out_of_descriptors(p->x);
         gateway_log(p, LOG_ERROR, "connect() failed", error);
-        upstream_peer_failed(p->upstream.peer);
+        if (!upstream_is_local_error(error))
+            upstream_peer_failed(p->upstream.peer);
         return has_tries_left(p) && !(p->conf->next & NEXT_OFF) ? -EAGAIN : 502;
     }
     if (p->upstream.reuse != REUSE_REFUSED)

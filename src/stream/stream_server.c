@@ -144,16 +144,18 @@ static bool may_try_another(const struct stream *stream)
 
 static void attempt_failed(struct stream *stream, int error)
 {
-    bool ours = descriptors_exhausted(error);
-
-    if (ours)
+    stream->attempt->end_us = stream->worker->loop.clock.monotonic_us;
+    if (error == -EBUSY) { /* another worker took the last connection: no server was contacted */
+        stream->tries--;
+        return;
+    }
+    if (descriptors_exhausted(error))
         (void)descriptors_reclaim(stream->worker);
     stream_log_line(stream, LOG_ERROR,
                     error == -EPROTO ? "TLS failed while connecting to upstream"
                                      : "connect() failed while connecting to upstream",
                     error);
-    stream->attempt->end_us = stream->worker->loop.clock.monotonic_us;
-    if (!ours)
+    if (!upstream_is_local_error(error))
         upstream_peer_failed(stream->peer);
 }
 
@@ -247,11 +249,13 @@ void stream_try_server(struct stream *stream)
 {
     int error;
 
-    do {
-        stream->peer = upstream_choose(stream->group, &stream->choice, &error);
-        if (stream->peer && connect_to_server(stream) == 0)
+    while ((stream->peer = upstream_choose(stream->group, &stream->choice, &error)) != NULL) {
+        error = connect_to_server(stream);
+        if (error == 0)
             return;
-    } while (stream->peer && may_try_another(stream));
+        if (error != -EBUSY && !may_try_another(stream))
+            break;
+    }
     if (!stream->peer && error == -EAGAIN) {
         stream->waiter.resolved = name_resolved;
         upstream_wait(stream->group, &stream->waiter);

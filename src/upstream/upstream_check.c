@@ -290,8 +290,7 @@ static void start_probe(struct upstream_peer *peer)
         return;
     }
     free(probe);
-    /* Local failures do not count as failures of the server. */
-    if (error != -EBUSY && error != -ENOMEM && error != -EMFILE && error != -ENFILE)
+    if (!upstream_is_local_error(error))
         set_checked(peer, false, "could not connect");
 }
 

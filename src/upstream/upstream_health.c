@@ -7,6 +7,8 @@
 
 #include "base/saturate.h"
 
+#include <errno.h>
+
 static uint64_t peer_now_ms(const struct upstream_peer *peer)
 {
     return peer->group->pool->loop->clock.monotonic_ms;
@@ -108,6 +110,11 @@ static void lose_weight(struct upstream_peer *peer)
     peer->lost_weight += weight / peer->server->max_fails;
     if (peer->lost_weight > weight)
         peer->lost_weight = weight;
+}
+
+bool upstream_is_local_error(int error)
+{
+    return error == -EBUSY || error == -EMFILE || error == -ENFILE || error == -ENOMEM;
 }
 
 void upstream_peer_failed(struct upstream_peer *peer)

@@ -154,6 +154,8 @@ bool upstream_has_another(const struct upstream_group *group, const struct upstr
 /* Waits until names of the group are resolved. upstream_wait_end cancels the wait. */
 void upstream_wait(struct upstream_group *group, struct upstream_waiter *waiter);
 void upstream_wait_end(struct upstream_waiter *waiter);
+/* True if this process, not the server, is the cause of a failed attempt: max_conns (-EBUSY), descriptors or memory. */
+bool upstream_is_local_error(int error);
 /* Records a failure or success of the peer for passive health checks. */
 void upstream_peer_failed(struct upstream_peer *peer);
 void upstream_peer_succeeded(struct upstream_peer *peer);

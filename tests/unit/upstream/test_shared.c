@@ -40,6 +40,43 @@ START_TEST(all_workers_see_failures)
 }
 END_TEST
 
+/* Another worker takes the last connection between the choice of the server and the connect. */
+START_TEST(max_conns_reached_is_not_a_failure)
+{
+    static const struct upstream_events no_events;
+    const struct upstream_transport plain = {0};
+    struct upstream_connection *connection = NULL;
+    struct upstream_peer *peer, *other;
+    int error;
+
+    open_servers(BALANCE_ROUND_ROBIN, 2);
+    servers[0].max_fails = servers[0].max_conns = 1;
+    open_pools();
+    peer = find(0, 1);
+    other = find(1, 1);
+    ck_assert(upstream_use_begin(other));
+    error = upstream_connect(peer, &plain, &no_events, NULL, 1000, true, &connection);
+    ck_assert_int_eq(error, -EBUSY);
+    ck_assert(upstream_is_local_error(error));
+    ck_assert(!is_chosen(0, 1));
+    upstream_use_end(other);
+    ck_assert(is_chosen(0, 1));
+    close_pools();
+}
+END_TEST
+
+START_TEST(local_errors_are_not_failures)
+{
+    static const int local[] = {EBUSY, EMFILE, ENFILE, ENOMEM};
+    static const int others[] = {ECONNREFUSED, ETIMEDOUT, EPROTO, EHOSTUNREACH};
+
+    for (size_t i = 0; i < 4; i++) {
+        ck_assert(upstream_is_local_error(-local[i]));
+        ck_assert(!upstream_is_local_error(-others[i]));
+    }
+}
+END_TEST
+
 /* Each failed trial request doubles the pause, up to a limit. Failures of requests that had begun before do not. */
 START_TEST(pause_doubles_after_failed_retries)
 {
@@ -156,6 +193,7 @@ int main(void)
 {
     const TTest *const tests[] = {
         worker_with_a_clock_behind, all_workers_see_failures, pause_doubles_after_failed_retries,
+        max_conns_reached_is_not_a_failure, local_errors_are_not_failures,
         concurrent_requests_retry_one_by_one, recovered_server_starts_slowly, route_selects_its_server,
     };
 
