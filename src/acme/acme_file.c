@@ -136,7 +136,7 @@ static int parse_certificate(struct str text, const struct acme_certificate *cer
     X509 *leaf = certificates ? PEM_read_bio_X509(certificates, NULL, no_password, NULL) : NULL;
     EVP_PKEY *key = keys ? PEM_read_bio_PrivateKey(keys, NULL, no_password, NULL) : NULL;
     bool match = leaf && key && X509_check_private_key(leaf, key) == 1;
-    int error = match ? read_validity(leaf, certificate, out_validity) : -EINVAL;
+    int error = !certificates || !keys ? -ENOMEM : match ? read_validity(leaf, certificate, out_validity) : -EINVAL;
 
     X509_free(leaf);
     EVP_PKEY_free(key);
@@ -155,6 +155,17 @@ int acme_file_read(const char *path, const struct acme_certificate *certificate,
         error = parse_certificate(buffer_str(&text), certificate, out_validity);
     buffer_wipe(&text);
     return error;
+}
+
+bool acme_file_is_unknown(int error)
+{
+    static const int unknown[] = {EIO, ESTALE, ETIMEDOUT, EMFILE, ENFILE, ENOMEM};
+
+    for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
+        if (error == -unknown[i])
+            return true;
+    }
+    return false;
 }
 
 /* The first certificate of a file, to be freed. NULL: it has none. */

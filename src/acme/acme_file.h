@@ -19,6 +19,8 @@ struct acme_validity {
  */
 MUST_CHECK int acme_file_read(const char *path, const struct acme_certificate *certificate,
                               struct acme_validity *out_validity);
+/* True for an error of acme_file_read that leaves unknown what the file contains: a later call may succeed. */
+bool acme_file_is_unknown(int error);
 
 /*
  * True if the first certificate of `chain` (PEM) is the installed one, and has as many names as the configuration: a

@@ -45,7 +45,7 @@ static bool replaces_attempt(const struct certificate_state *state, const struct
 
 /*
  * Reads certificate and attempt, which another machine may have changed. Returns the time of the next run of the
- * client.
+ * client, or of the next call if the file cannot be read now.
  */
 static int64_t read_next_s(struct renewal *renewal, size_t index, struct acme_validity *out_validity, bool *out_exists)
 {
@@ -57,11 +57,14 @@ static int64_t read_next_s(struct renewal *renewal, size_t index, struct acme_va
 
     *out_exists = error == 0;
     if (error < 0 && error != -ENOENT && !state->file_invalid)
-        log_write(renewal->settings->log, LOG_ERROR, "acme: \"" STR_FMT "\" is not a certificate with its key (%d: %s)",
-                  STR_ARG(certificate->file), -error, strerror(-error));
+        log_write(renewal->settings->log, LOG_ERROR, "acme: \"" STR_FMT "\" %s (%d: %s)", STR_ARG(certificate->file),
+                  acme_file_is_unknown(error) ? "cannot be read" : "is not a certificate with its key", -error,
+                  strerror(-error));
     state->file_invalid = error < 0 && error != -ENOENT;
     if (acme_attempt_read(certificate->attempt_file.data, &stored) == 0 && replaces_attempt(state, &stored))
         state->attempt = stored;
+    if (acme_file_is_unknown(error)) /* a valid certificate is not replaced */
+        return state->due_s = state->query_s = renewal_now_s() + LIMIT_ACME_CHECK_S;
     valid = error == 0 ? out_validity : NULL;
     state->due_s = acme_due_s(valid, &state->attempt, renewal_now_s(), state->random);
     state->query_s = state->supports_window

@@ -47,8 +47,9 @@ static void examine_certificate(struct diagnosis *diagnosis, const struct acme_c
         doctor_add(diagnosis, "acme", VERDICT_NOTE, "acme: " STR_FMT ": this user may not read the state folder",
                    STR_ARG(certificate->name));
     else if (error < 0)
-        doctor_add(diagnosis, "acme", VERDICT_NOTE, "acme: " STR_FMT ": no certificate yet (%s)",
-                   STR_ARG(certificate->name), strerror(-error));
+        doctor_add(diagnosis, "acme", VERDICT_NOTE, "acme: " STR_FMT ": %s (%s)", STR_ARG(certificate->name),
+                   acme_file_is_unknown(error) ? "the certificate cannot be read" : "no certificate yet",
+                   strerror(-error));
     else
         doctor_add(diagnosis, "acme",
                    validity.not_after_s > now_s && validity.covers_names && !fails ? VERDICT_GOOD : VERDICT_NOTE,

@@ -234,6 +234,21 @@ def test_a_revoked_certificate_is_replaced(start_site):
     site.wait_for_certificate(but=before, seconds=120)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root can run the renewal process as root, which may open its own memory')
+def test_unreadable_certificate_is_not_replaced(start_site):
+    """/proc/self/mem takes the place of a file on a failing disk: reading it fails with EIO."""
+    site = start_site(names='a.test', more=['b.test'], user='root')
+    before, removed = site.wait_for_certificate(), site.wait_for_certificate('b.test')
+    site.certificate_file().unlink()
+    site.certificate_file().symlink_to('/proc/self/mem')
+    site.certificate_file('b.test').unlink()
+    os.kill(int(site.server.errors().split('renewal process ')[1].split()[0]), signal.SIGKILL)
+    site.wait_for_certificate('b.test', but=removed.serial_number)     # the renewal process checks it after a.test
+    errors = site.server.errors()
+    assert errors.count('requesting a certificate for "a.test"') == 1 and site.peer().serial_number == before.serial_number
+    assert 'a.test.pem" cannot be read (5: Input/output error)' in errors
+
+
 def test_missing_client_is_logged(start_site, tmp_path):
     without = tmp_path / 'bin'
     without.mkdir()

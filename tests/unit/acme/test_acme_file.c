@@ -43,9 +43,22 @@ START_TEST(other_files_have_no_facts)
     make_certificate(path_of("chain"), path_of("key"), "DNS:a.x.test", 0, 1000);
     ck_assert_int_eq(acme_file_read(path_of("chain"), &certificate, &validity), -EINVAL);
     ck_assert_int_eq(acme_file_read(folder, &certificate, &validity), -EISDIR);
+    ck_assert_int_eq(acme_file_read("/proc/self/mem", &certificate, &validity), -EIO);
     ck_assert_int_eq(truncate(path_of("text"), LIMIT_PEM_FILE + 2), 0);
     ck_assert_int_eq(acme_file_read(path_of("text"), &certificate, &validity), -EFBIG);
     folder_remove();
+}
+END_TEST
+
+START_TEST(errors_of_the_system_leave_the_contents_unknown)
+{
+    static const int unknown[] = {EIO, ESTALE, ETIMEDOUT, EMFILE, ENFILE, ENOMEM, 0};
+    static const int known[] = {0, ENOENT, EINVAL, EISDIR, EFBIG, EACCES};
+
+    for (size_t i = 0; unknown[i]; i++)
+        ck_assert(acme_file_is_unknown(-unknown[i]));
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        ck_assert(!acme_file_is_unknown(-known[i]));
 }
 END_TEST
 
@@ -119,8 +132,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {facts_are_read, other_files_have_no_facts, only_matching_files_are_installed,
-                                         the_installed_certificate_is_recognised, a_file_is_replaced_or_stays, NULL};
+    const TTest *const tests[] = {
+        facts_are_read, other_files_have_no_facts, errors_of_the_system_leave_the_contents_unknown,
+        only_matching_files_are_installed, the_installed_certificate_is_recognised, a_file_is_replaced_or_stays, NULL,
+    };
 
     return run_tests("acme_file", tests);
 }
