@@ -103,6 +103,9 @@ void control_write_peer(struct control_call *call, const struct upstream_shared 
  */
 struct upstream_shared *control_next_peer(struct upstream_zone *zone, int *index, struct str group);
 
+/* control_certificates.c: whole days, rounded down; negative after the end of validity. */
+int64_t control_days_left(int64_t until_s, int64_t now_s);
+
 /* The verbs by subject: control_workers.c, control_upstreams.c, control_certificates.c, control_configuration.c. */
 control_verb control_workers, control_upstreams, control_certificates, control_configuration,
     control_configuration_files, control_configuration_text;

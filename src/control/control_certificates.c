@@ -7,6 +7,13 @@
 
 #define DAY_SECONDS 86400
 
+int64_t control_days_left(int64_t until_s, int64_t now_s)
+{
+    int64_t left_s = until_s - now_s;
+
+    return (left_s < 0 ? left_s - (DAY_SECONDS - 1) : left_s) / DAY_SECONDS;
+}
+
 static void write_server(struct report *report, const struct endpoint *endpoint, size_t server, int64_t now_s)
 {
     struct tls_certificate_facts facts;
@@ -19,7 +26,7 @@ static void write_server(struct report *report, const struct endpoint *endpoint,
         report_text(report, str_from(facts.issuer));
         report_text(report, str_from(facts.key));
         report_time(report, facts.until_s);
-        report_signed(report, (facts.until_s - now_s) / DAY_SECONDS - (facts.until_s < now_s));
+        report_signed(report, control_days_left(facts.until_s, now_s));
     }
 }
 

@@ -1,6 +1,7 @@
 #include "loopback.h"
 
 #include "base/limits.h"
+#include "control/control.h"
 #include "site/configuration_files.h"
 
 #include <stdlib.h>
@@ -198,6 +199,19 @@ START_TEST(certificates_have_days_left)
 }
 END_TEST
 
+START_TEST(days_left_are_rounded_down)
+{
+    const int64_t until_s = 1700000000, day_s = 86400;
+
+    ck_assert_int_eq(control_days_left(until_s, until_s - 2 * day_s), 2);
+    ck_assert_int_eq(control_days_left(until_s, until_s - 2 * day_s + 1), 1);
+    ck_assert_int_eq(control_days_left(until_s, until_s), 0);
+    ck_assert_int_eq(control_days_left(until_s, until_s + 1), -1);
+    ck_assert_int_eq(control_days_left(until_s, until_s + day_s), -1);
+    ck_assert_int_eq(control_days_left(until_s, until_s + day_s + 1), -2);
+}
+END_TEST
+
 START_TEST(configuration_has_its_age)
 {
     open_server();
@@ -354,7 +368,7 @@ int main(void)
 {
     return loopback_run("control", (const TTest *const[]){
             workers_are_listed, upstreams_are_listed, upstream_servers_are_changed, wrong_bodies_are_refused,
-            bodies_are_bounded, certificates_have_days_left, configuration_has_its_age,
+            bodies_are_bounded, certificates_have_days_left, days_left_are_rounded_down, configuration_has_its_age,
             configuration_files_have_digests,
             caches_are_listed_and_purged, limits_are_listed,
             errors_are_json_with_a_reason, the_list_names_every_resource, the_api_exists_on_the_socket_only,
