@@ -116,7 +116,7 @@ def disk_wait_share(server):
 def received(pipe):
     try:
         return pipe.recv()
-    except EOFError:
+    except (EOFError, ConnectionResetError):
         raise servers.BenchmarkError('the process that samples waits for a disk has ended early') from None
 
 

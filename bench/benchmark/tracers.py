@@ -4,6 +4,8 @@ import os
 import signal
 import subprocess
 
+END_TIMEOUT_S = 60
+
 
 class Tracer:
     def __init__(self, command, **options):
@@ -13,7 +15,12 @@ class Tracer:
         """Returns the error output."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
-        return self.process.communicate(timeout=60)[1]
+        try:
+            return self.process.communicate(timeout=END_TIMEOUT_S)[1]
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.communicate()
+            raise
 
 
 class Perf(Tracer):
@@ -29,10 +36,11 @@ class Perf(Tracer):
         os.read(self.acknowledgements, 16)
 
     def end(self):
-        output = super().end()
-        os.close(self.control)
-        os.close(self.acknowledgements)
-        return output
+        try:
+            return super().end()
+        finally:
+            os.close(self.control)
+            os.close(self.acknowledgements)
 
 
 class Strace(Tracer):

@@ -2,6 +2,7 @@
 import multiprocessing
 import os
 import subprocess
+import tempfile
 import types
 import unittest
 import unittest.mock
@@ -197,17 +198,34 @@ class DiskWaits(unittest.TestCase):
     def server(self, pid):
         return types.SimpleNamespace(setup=PLAIN, pids=lambda: [pid])
 
-    def test_share_of_a_process_that_does_not_wait_is_zero(self):
+    def sampled_share(self, *texts):
+        """The share from three samples of files with these texts, and of a missing one."""
+        pipe = unittest.mock.Mock(**{'poll.side_effect': [False, False, False, True]})
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch('os.sched_setscheduler'):
+            paths = [os.path.join(folder, str(number)) for number in range(len(texts) + 1)]
+            for path, text in zip(paths, texts):
+                with open(path, 'w', encoding='ascii') as stream:
+                    stream.write(text)
+            cold_cache.sample_disk_waits(paths, pipe)
+        return pipe.send.call_args.args[0]
+
+    def test_share_is_that_of_samples_with_a_waiting_thread(self):
+        self.assertEqual(self.sampled_share('1 (x) D 0'), 1)
+        self.assertEqual(self.sampled_share('1 (x) S 0', '2 (y) D) D 0'), 1)
+        self.assertEqual(self.sampled_share('1 (x) S 0', '2 (y) D) R 0'), 0)
+        self.assertEqual(self.sampled_share(), 0)
+
+    def test_sampler_sends_its_share(self):
         with cold_cache.disk_wait_share(self.server(os.getpid())) as found:
             pass
         self.assertEqual(found['share'], 0)
 
-    def test_process_that_has_ended_does_not_wait(self):
-        ended = subprocess.Popen(['true'])
-        ended.wait()
-        with cold_cache.disk_wait_share(self.server(ended.pid)) as found:
-            pass
-        self.assertEqual(found['share'], 0)
+    def test_sampler_that_ends_before_it_reads_is_an_error(self):
+        pipe, other_end = multiprocessing.Pipe()
+        pipe.send('stop')
+        other_end.close()
+        with self.assertRaisesRegex(servers.BenchmarkError, 'ended early'):
+            cold_cache.received(pipe)
 
     def test_sampler_that_ends_early_is_an_error(self):
         with self.assertRaisesRegex(servers.BenchmarkError, 'ended early'), cold_cache.disk_wait_share(self.server(os.getpid())):
