@@ -86,7 +86,7 @@ def cached_site(launch, loop, transport, new_directory, upstream, workers=1, **e
         '/deaf/': {**to, 'proxy_cache_obey_requests': False},
         '/stale/': {**to, 'proxy_cache_use_stale': ['error', 'timeout', 'http_500', 'http_404'], 'proxy_read_timeout': '300ms'},
         '/revalidate/': {**to, 'proxy_cache_revalidate': True},
-        '/lock/': {**to, 'proxy_cache_lock': True, 'proxy_cache_lock_timeout': '100s', 'proxy_cache_lock_age': '100s'},
+        '/lock/': {**to, 'proxy_cache_lock': True, 'proxy_cache_lock_timeout': '1h', 'proxy_cache_lock_age': '1h'},
         '/hasty/': {**to, 'proxy_cache_lock': True, 'proxy_cache_lock_timeout': '200ms'},
         '/background/': {**to, 'proxy_cache_background_update': True, 'proxy_cache_use_stale': 'updating'},
         '/updating/': {**to, 'proxy_cache_use_stale': 'updating'},

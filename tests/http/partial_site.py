@@ -65,7 +65,7 @@ def configuration(upstream, folder):
         '/revalidate/': {**to, 'proxy_cache_revalidate': True},
         '/stale/': {**to, 'proxy_cache_use_stale': ['error', 'http_500']},
         '/background/': {**to, 'proxy_cache_background_update': True, 'proxy_cache_use_stale': 'updating', 'proxy_cache_revalidate': True},
-        '/lock/': {**to, 'proxy_cache_lock': True, 'proxy_cache_lock_timeout': '100s', 'proxy_cache_lock_age': '100s'},
+        '/lock/': {**to, 'proxy_cache_lock': True, 'proxy_cache_lock_timeout': '1h', 'proxy_cache_lock_age': '1h'},
         '/purge/': {**to, 'proxy_cache_purge': 'PURGE 127.0.0.1'},
         '/far/': {**to, 'proxy_cache_max_range_offset': 10000},
         '/direct/': {**to, 'proxy_buffering': False},

@@ -107,8 +107,10 @@ def test_renewed_certificate_is_used_by_new_connections(start_site):
 
 
 def test_rejected_nonces_are_retried(start_site):
-    site = start_site(authority={'environment': {'PEBBLE_WFE_NONCEREJECT': '25'}})
+    """The authority rejects a quarter of the nonces at random; renewals continue until it has rejected one."""
+    site = start_site(authority={'certificateValidityPeriod': LIFETIME, 'environment': {'PEBBLE_WFE_NONCEREJECT': '25'}})
     site.wait_for_certificate(seconds=90)
+    site.wait_for_log('server rejected nonce, retrying', seconds=90)
 
 
 def test_a_rejected_order_does_not_concern_other_certificates(start_site):

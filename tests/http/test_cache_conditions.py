@@ -49,15 +49,15 @@ def served(launch, loop, transport, new_directory, upstream, sites):
         to = {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_cache': 'one'}
         location = {
             '/': to,
-            '/lock/': {**to, 'proxy_cache_lock': True, 'proxy_cache_lock_timeout': '100s', 'proxy_cache_lock_age': '100s'},
+            '/lock/': {**to, 'proxy_cache_lock': True, 'proxy_cache_lock_timeout': '1h', 'proxy_cache_lock_age': '1h'},
             '/small/': {**to, 'proxy_cache': 'small'},
             '/excluded/': {**to, 'proxy_no_cache': 1},
             '/limited/': {**to, 'proxy_limit_rate': '1m'},
             '/unbuffered/': {**to, 'proxy_buffering': False},
             '/revalidate/': {**to, 'proxy_cache_revalidate': True},
             '/hidden/': {**to, 'proxy_hide_header': 'ETag', 'gzip': True},
-            '/impatient/': {**to, 'proxy_read_timeout': '300ms', 'proxy_cache_lock': True, 'proxy_cache_lock_timeout': '100s',
-                            'proxy_cache_lock_age': '100s'},
+            '/impatient/': {**to, 'proxy_read_timeout': '300ms', 'proxy_cache_lock': True, 'proxy_cache_lock_timeout': '1h',
+                            'proxy_cache_lock_age': '1h'},
             '/headless/': {**to, 'proxy_cache_convert_head': False},
             '/page/': {**to, 'error_page': '404 =404 /the/page'},
         }

@@ -17,7 +17,7 @@ def served(launch, loop, transport, new_directory, upstream, sites):
         folder = new_directory()
         os.chmod(folder, 0o755)
         to = {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_cache': 'one', 'proxy_cache_key': '$uri'}
-        long_lock = {'proxy_cache_lock': True, 'proxy_cache_lock_timeout': '100s', 'proxy_cache_lock_age': '100s'}
+        long_lock = {'proxy_cache_lock': True, 'proxy_cache_lock_timeout': '1h', 'proxy_cache_lock_age': '1h'}
         location = {
             '/': to,
             '/page.html': {'return': '200 page'},

@@ -5,9 +5,11 @@ import time
 import pytest
 from cache_site import (BIG, EXPIRED, HIT, MISS, REVALIDATED, STALE, UPDATING, client, concurrent_requests, delayed, fetch,  # pylint: disable=unused-import
                         path, pipelined, served, sites, stored, upstream, wait_for_storing)
+from kit import server as server_kit
 from kit.lifetime import wait_for
 
 MAX_STALE = 'Cache-Control: max-stale'
+RESPONSE_DELAY_MAX = 30 * server_kit.PATIENCE       # seconds
 
 
 def test_proxy_cache_use_stale_serves_on_errors(client, upstream, path):
@@ -156,8 +158,8 @@ def test_use_stale_updating_serves_concurrent_requests(client, served, upstream,
     upstream.answers[target] = 'Cache-Control: max-age=60, stale-if-error=1\nAge: 70'
     fetch(client, target)
     stored(client, target, MAX_STALE)
-    others = threading.Event()      # have their responses
-    upstream.answers[target] = delayed(upstream, target, others.wait)
+    others = threading.Event()      # set when the other nine have their responses
+    upstream.answers[target] = delayed(upstream, target, lambda: others.wait(RESPONSE_DELAY_MAX))
     responses = concurrent_requests(served, target, 10, lambda number: number == 9 and others.set())
     assert sorted(how for _, _, how in responses) == [EXPIRED] + [UPDATING] * 9
     assert {body for _, body, how in responses if how == UPDATING} == {f'{target} 1'.encode()}
@@ -170,7 +172,7 @@ def test_background_update_serves_stale(client, served, upstream, path):
     fetch(client, target)
     stored(client, target, MAX_STALE)
     all_received = threading.Event()
-    upstream.answers[target] = delayed(upstream, target, all_received.wait)
+    upstream.answers[target] = delayed(upstream, target, lambda: all_received.wait(RESPONSE_DELAY_MAX))
     responses = concurrent_requests(served, target, 10)
     assert {body for _, body, _ in responses} == {f'{target} 1'.encode()} and sorted(how for _, _, how in responses) == [STALE] + [UPDATING] * 9
     all_received.set()
@@ -185,7 +187,7 @@ def test_background_update_outlives_its_client(served, upstream, path):
     def respond(peer):
         if len(upstream.requests_of(target)) == 1:
             return upstream.send_response(peer, 'Cache-Control: max-age=60, stale-while-revalidate=100\nAge: 70', b'old')
-        client_left.wait()
+        client_left.wait(RESPONSE_DELAY_MAX)
         return upstream.send_response(peer, 'Cache-Control: max-age=60', BIG)
     upstream.answers[target] = respond
     client = served.connect(promoted=False)

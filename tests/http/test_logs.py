@@ -138,6 +138,16 @@ def read_available(reader):
         return b''
 
 
+def wait_for_lines(reader, part, count):
+    """Waits until `count` lines with this part have been written."""
+    received = bytearray()
+
+    def complete():
+        received.extend(read_available(reader))
+        return received.count(part) == count
+    wait_for(complete, lambda: f'{count} lines with {part}: {received}')
+
+
 def test_log_reader_may_end(site, tmp_path, loop):
     port = server_kit.free_port()
     fifo = tmp_path / 'fifo'
@@ -149,9 +159,10 @@ def test_log_reader_may_end(site, tmp_path, loop):
     try:
         client = http1.connect(port, timeout=20)
         for name in ('first', 'second'):
-            assert client.get(f'/one.txt?{name}').status == 200
+            for _ in range(20):
+                assert client.get(f'/one.txt?{name}').status == 200
             reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
-            wait_for(lambda: f'/one.txt?{name}|'.encode() in read_available(reader), name)      # noqa: B023
+            wait_for_lines(reader, f'/one.txt?{name}|'.encode(), 20)
             os.close(reader)
     finally:
         server.stop()

@@ -180,6 +180,7 @@ def test_single_bytes_do_not_extend_the_header_timeout(launch, loop):
     served = launch(loop, 'plain', server={'client_header_timeout': '1s'})
     client = served.connect()
     client.send(b'G')
+    usual_timeout = client.stream.gettimeout()
     client.stream.settimeout(0.1)
     for _ in range(200):
         try:
@@ -189,6 +190,7 @@ def test_single_bytes_do_not_extend_the_header_timeout(launch, loop):
             client.send(b'E')
     else:
         pytest.fail('single bytes extend the timeout')
+    client.stream.settimeout(usual_timeout)
     assert client.read().status == 408
 
 

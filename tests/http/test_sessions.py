@@ -89,7 +89,7 @@ def test_ssl_session_timeout_expires_sessions(start_server, tmp_path, variant):
             break
     else:
         raise AssertionError('it is never resumed')
-    wait_for(lambda: not connect(session_in=session), 'the session has expired')
+    wait_for(lambda: not connect(session_in=session), 'the session has expired', seconds=life + 5)
 
 
 def test_oldest_session_is_evicted(start_server, tmp_path, variant):

@@ -81,7 +81,7 @@ def served(launch, loop, transport, new_directory, upstream, nginx, sites):
         to = {'proxy_pass': f'http://127.0.0.1:{upstream.port}', 'proxy_cache': 'one', 'slice': SIZE}
         location = {
             '/': to,
-            '/lock/': {**to, 'proxy_cache_lock': True, 'proxy_cache_lock_timeout': '100s', 'proxy_cache_lock_age': '100s'},
+            '/lock/': {**to, 'proxy_cache_lock': True, 'proxy_cache_lock_timeout': '1h', 'proxy_cache_lock_age': '1h'},
             '/stale/': {**to, 'proxy_cache_use_stale': ['error', 'http_500']},
             '/plain/': {'proxy_pass': to['proxy_pass']}, '/denied/': {'proxy_pass': to['proxy_pass'], 'deny': 'all'},
             '/purge/': {**to, 'proxy_cache_purge': 'PURGE 127.0.0.1'},
