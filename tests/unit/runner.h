@@ -27,12 +27,12 @@ static inline int run_test_case(const char *name, TCase *tcase)
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* Runs the tests that `add_tests` adds, each for at most 60 s unless it sets another limit. Returns the exit status. */
+/* Runs the tests that `add_tests` adds, each for at most 20 s unless it sets another limit. Returns the exit status. */
 static inline int run_suite(const char *name, void (*add_tests)(TCase *tcase))
 {
     TCase *tcase = tcase_create(name);
 
-    tcase_set_timeout(tcase, 60);
+    tcase_set_timeout(tcase, 20);
     add_tests(tcase);
     return run_test_case(name, tcase);
 }

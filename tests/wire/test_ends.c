@@ -344,6 +344,7 @@ static void add_tests(TCase *tcase)
 {
     int count = transport_count * backend_count();
 
+    tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, rule_15_orderly_close_with_a_slow_reader, 0, count);
     tcase_add_loop_test(tcase, orderly_close_with_the_response, 0, count);
     tcase_add_loop_test(tcase, truncated_file_aborts_the_response, 0, count);

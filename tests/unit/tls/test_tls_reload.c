@@ -1,3 +1,4 @@
+/* A running server reads its certificates again: new handshakes use them, and invalid files change nothing. */
 #include "pem_files.h"
 #include "tls/tls_server.h"
 #include "tls_pair.h"
@@ -228,6 +229,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
+    tcase_set_timeout(tcase, 60);
     tcase_add_unchecked_fixture(tcase, make_pairs, free_pairs);
     tcase_add_checked_fixture(tcase, write_first, pem_directory_remove);
     tcase_add_loop_test(tcase, new_connections_get_the_new_certificate, 0, 4);

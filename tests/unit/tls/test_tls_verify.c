@@ -405,6 +405,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
+    tcase_set_timeout(tcase, 60);
     tcase_add_checked_fixture(tcase, make_all, free_all);
     tcase_add_loop_test(tcase, client_certificate_is_verified, 0, 2 * CASES);
     tcase_add_loop_test(tcase, resumption_keeps_the_verification, 0, 2 * CASES);
