@@ -77,15 +77,20 @@ END_TEST
 
 START_TEST(least_time_is_chosen)
 {
+    struct upstream_peer *fastest;
+
     open_servers(BALANCE_LEAST_TIME_HEADER, 3);
     open_pools();
     for (unsigned i = 0; i < 3; i++) /* a server without a measured time is chosen first */
         upstream_peer_count_time(choose(0), 1000 * (3 - i), UINT64_MAX);
     ck_assert_int_eq(chosen_number(0), 3);
     ck_assert_int_eq(chosen_number(1), 3);
+    fastest = choose(0);
     for (int i = 0; i < 40; i++)
-        upstream_peer_count_time(choose(0), 9000, UINT64_MAX); /* the average of the chosen server grows */
-    ck_assert_uint_gt(choose(0)->state->header_us, 3000);
+        upstream_peer_count_time(fastest, 9000, UINT64_MAX);
+    ck_assert_uint_gt(fastest->state->header_us, 3000);
+    ck_assert_int_eq(chosen_number(0), 2);
+    ck_assert_int_eq(chosen_number(1), 2);
     close_pools();
 }
 END_TEST
