@@ -5,7 +5,6 @@
 
 #include "server/worker_channel.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>

@@ -7,7 +7,6 @@
 #include "../overwrite.h"
 #include "../runner.h"
 
-#include <stdint.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -2,7 +2,6 @@
 #include "shared_zone_fixture.h"
 
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>

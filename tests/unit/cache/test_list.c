@@ -2,7 +2,6 @@
 
 #include "store_fixture.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 

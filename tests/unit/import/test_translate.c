@@ -6,7 +6,6 @@
 #include "site/core.h"
 
 #include <check.h>
-#include <errno.h>
 #include <stdio.h>
 
 struct hearing {

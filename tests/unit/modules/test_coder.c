@@ -5,7 +5,6 @@
 #include <brotli/decode.h>
 #include <malloc.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <zlib.h>
 #include <zstd.h>
 

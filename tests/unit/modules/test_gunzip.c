@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <malloc.h>
-#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 

@@ -7,7 +7,6 @@
 #include "../runner.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -75,15 +75,6 @@ static inline int chosen_number(unsigned worker)
     return peer ? atoi(peer->name + 7) : 0;
 }
 
-static inline bool is_chosen(unsigned worker, int number)
-{
-    bool seen = false;
-
-    for (int i = 0; i < 12; i++)
-        seen |= chosen_number(worker) == number;
-    return seen;
-}
-
 static inline void advance_clock(uint64_t ms)
 {
     scripted_advance(&loop, ms);
@@ -98,7 +89,7 @@ static inline struct upstream_peer *find(unsigned worker, int number)
         if (peer && atoi(peer->name + 7) == number)
             return peer;
     }
-    ck_abort_msg("server %d is not asked", number);
+    ck_abort_msg("server %d is not chosen", number);
     return NULL;
 }
 

@@ -3,6 +3,15 @@
 
 #include <errno.h>
 
+static bool is_chosen(unsigned worker, int number)
+{
+    bool seen = false;
+
+    for (int i = 0; i < 12; i++)
+        seen |= chosen_number(worker) == number;
+    return seen;
+}
+
 /* Each worker reads the clock once per iteration: a time that another worker has stored may be later. */
 START_TEST(worker_with_a_clock_behind)
 {

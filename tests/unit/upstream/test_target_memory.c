@@ -8,7 +8,6 @@
 #include "scripted.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 static int until_failure = -1; /* number of allocations that still succeed; negative: all */
 
