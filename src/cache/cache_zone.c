@@ -64,35 +64,37 @@ static bool was_purged(struct cache_zone *zone, const struct cache_origin *origi
     return origin->since < purged;
 }
 
-/* Removes that file of a hash if it is the stored one. Needs the lock. */
-static void evict_if_stored(struct cache_zone *zone, const struct cache_hash *hash, uint64_t sequence,
-                            struct cache_victims *victims)
+/* Removes that file if it is the stored one. The scan does not add it again before it is deleted. Needs the lock. */
+static void remove_file(struct cache_zone *zone, struct node *node, uint64_t sequence, struct cache_victims *victims)
 {
-    uint32_t node_index = cache_zone_find_node(zone, hash);
+    if (node->sequence == sequence)
+        cache_zone_evict_file(zone, node, victims);
+    node->removed = (uint32_t)sequence;
+}
 
-    if (node_index && cache_node(zone, node_index)->sequence == sequence)
-        cache_zone_evict_file(zone, cache_node(zone, node_index), victims);
+static void store_file(struct cache_zone *zone, struct node *node, uint64_t sequence, uint64_t size, uint32_t now_s,
+                       struct cache_victims *victims)
+{
+    if (node->sequence != sequence) { /* else the scan has added it already */
+        cache_zone_evict_file(zone, node, victims);
+        set_file(zone, node, sequence, size);
+    }
+    mark_used(node, now_s);
 }
 
 int cache_zone_publish(struct cache_zone *zone, const struct cache_id *id, uint64_t size,
                        const struct cache_origin *origin, uint32_t now_s, struct cache_victims *victims)
 {
-    uint32_t node_index = NO_NODE;
+    uint32_t node_index;
     bool purged;
 
     cache_zone_lock(zone);
     purged = was_purged(zone, origin);
-    if (purged)
-        evict_if_stored(zone, &id->hash, id->sequence, victims); /* the scan may have added it */
-    else
-        node_index = cache_zone_insert(zone, &id->hash, now_s, victims);
-    if (node_index) {
-        if (cache_node(zone, node_index)->sequence != id->sequence) { /* else the scan has added it already */
-            cache_zone_evict_file(zone, cache_node(zone, node_index), victims);
-            set_file(zone, cache_node(zone, node_index), id->sequence, size);
-        }
-        mark_used(cache_node(zone, node_index), now_s);
-    }
+    node_index = cache_zone_insert(zone, &id->hash, now_s, victims);
+    if (node_index && purged)
+        remove_file(zone, cache_node(zone, node_index), id->sequence, victims);
+    else if (node_index)
+        store_file(zone, cache_node(zone, node_index), id->sequence, size, now_s, victims);
     cache_zone_unlock(zone);
     if (purged)
         return -ESTALE;
@@ -118,9 +120,10 @@ int cache_zone_adopt(struct cache_zone *zone, const struct cache_id *id, uint64_
     node_index = cache_zone_insert(zone, &id->hash, now_s, victims);
     node = node_index ? cache_node(zone, node_index) : NULL;
     if (node && node->sequence != id->sequence) {
-        bool purged = node->purged && !cache_zone_is_newer(zone, id->sequence, node->purged);
+        bool removed = node->removed == (uint32_t)id->sequence ||
+                       (node->purged && !cache_zone_is_newer(zone, id->sequence, node->purged));
 
-        if (purged || (node->sequence && !cache_zone_is_newer(zone, id->sequence, node->sequence))) {
+        if (removed || (node->sequence && !cache_zone_is_newer(zone, id->sequence, node->sequence))) {
             cache_victims_add(victims, id);
         } else {
             cache_zone_evict_file(zone, node, victims);
@@ -165,12 +168,16 @@ bool cache_zone_purge(struct cache_zone *zone, const struct cache_hash *hash, ui
 bool cache_zone_remove(struct cache_zone *zone, const struct cache_hash *hash, uint64_t sequence,
                        struct cache_victims *victims)
 {
-    unsigned before = victims->count;
+    uint32_t node_index;
+    bool stored;
 
     cache_zone_lock(zone);
-    evict_if_stored(zone, hash, sequence, victims);
+    node_index = cache_zone_find_node(zone, hash);
+    stored = node_index && cache_node(zone, node_index)->sequence == sequence;
+    if (stored)
+        remove_file(zone, cache_node(zone, node_index), sequence, victims);
     cache_zone_unlock(zone);
-    return victims->count > before;
+    return stored;
 }
 
 bool cache_zone_evict(struct cache_zone *zone, uint32_t inactive_s, uint64_t max_bytes, uint64_t now_ms,

@@ -103,12 +103,12 @@ struct cache_origin {
 
 /*
  * Adds a complete file, replacing the previous one, which becomes a victim. Returns 0; -ENOSPC: no room; or -ESTALE:
- * its origin was purged meanwhile, and the index does not contain the file.
+ * its origin was purged meanwhile; then the index does not contain the file, and cache_zone_adopt does not add it.
  */
 MUST_CHECK int cache_zone_publish(struct cache_zone *zone, const struct cache_id *id, uint64_t size,
                                   const struct cache_origin *origin, uint32_t now_s, struct cache_victims *victims);
 /*
- * Adds a file found on disk; the file itself becomes the victim if a newer one is known, or it was purged since.
+ * Adds a file found on disk; the file itself becomes the victim if a newer one is known, or it was removed or purged.
  * Returns 0 or -ENOSPC.
  */
 MUST_CHECK int cache_zone_adopt(struct cache_zone *zone, const struct cache_id *id, uint64_t size, uint32_t now_s,

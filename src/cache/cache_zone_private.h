@@ -24,6 +24,7 @@ struct node {
     uint32_t used_s;                /* atomic: written without the lock */
     uint32_t moved_s;               /* used_s when the node was moved to the front of the list */
     uint32_t uses;
+    uint32_t removed;               /* the low half of the last removed file's sequence number; 0: none */
     uint32_t known;                 /* the node is in use: set last, and cleared first */
 };
 

@@ -126,6 +126,49 @@ START_TEST(purged_fetch_is_removed_after_the_scan)
 }
 END_TEST
 
+/* The scan deletes the file. */
+static void check_not_indexed(const struct cache_id *id)
+{
+    victims.count = 0;
+    ck_assert_int_eq(cache_zone_adopt(zone, id, 10, 1, &victims), 0);
+    ck_assert_uint_eq(totals().files, 0);
+    ck_assert_uint_eq(victims.count, 1);
+    ck_assert_uint_eq(victims.ids[0].sequence, id->sequence);
+}
+
+/* The scan finds the file between its rejection and its deletion by a helper thread. */
+START_TEST(purged_fetch_is_not_indexed_before_its_deletion)
+{
+    struct cache_id id = cache_fixture_id(1, 0), of[] = {id, cache_fixture_id(2, 0)}; /* the second: of a variant */
+
+    zone = cache_zone_create(SIZE, 1000);
+    for (size_t i = 0; i < COUNT(of); i++) {
+        uint64_t since = cache_zone_sequence(zone);
+
+        (void)cache_zone_purge(zone, &of[i].hash, 1, &victims);
+        id.sequence = cache_zone_sequence(zone);
+        ck_assert_int_eq(cache_zone_publish(zone, &id, 10, &(struct cache_origin){of[i].hash, since}, 1, &victims),
+                         -ESTALE);
+        check_not_indexed(&id);
+    }
+    cache_zone_destroy(zone);
+}
+END_TEST
+
+START_TEST(removed_file_is_not_indexed_before_its_deletion)
+{
+    struct cache_id id = cache_fixture_id(1, 5);
+
+    zone = cache_zone_create(SIZE, 1000);
+    ck_assert_int_eq(publish(1, 5, 10, 1), 0);
+    ck_assert(cache_zone_remove(zone, &id.hash, 5, &victims));
+    check_not_indexed(&id);
+    ck_assert_int_eq(publish(1, 6, 10, 1), 0);
+    ck_assert_uint_eq(view_of(1).sequence, 6);
+    cache_zone_destroy(zone);
+}
+END_TEST
+
 START_TEST(uses_are_counted)
 {
     struct cache_id id = cache_fixture_id(9, 0);
@@ -366,6 +409,7 @@ int main(void)
 {
     const TTest *const tests[] = {
         stored_and_replaced, fetch_from_before_a_purge_is_not_stored, purged_fetch_is_removed_after_the_scan,
+        purged_fetch_is_not_indexed_before_its_deletion, removed_file_is_not_indexed_before_its_deletion,
         uses_are_counted, responses_are_counted_by_status, files_on_disk_are_indexed,
         files_with_greater_numbers_are_indexed, least_recently_used_is_evicted_first, full_index_evicts,
         one_worker_holds_the_fill_lock, one_worker_leads, zone_of_the_master_withstands_overwriting,
