@@ -29,6 +29,7 @@ struct cache_manager {
     bool locked_found;              /* the scan found a temporary file that was locked */
     int scan_error;                 /* the scan left out files, because descriptors or memory ran out; 0: it did not */
     unsigned rescans;               /* scans since the requested one, for such files */
+    struct log_limit scan_errors;   /* in the log */
 };
 
 static void record_scan_error(struct cache_manager *cache_manager, int error)
@@ -86,6 +87,15 @@ static void index_file(struct cache_manager *cache_manager, int directory, const
         cache_file_delete(&conf->directory, &victims.ids[i]);
 }
 
+static void remove_unfinished(struct cache_manager *cache_manager, int directory, const char *name)
+{
+    int error = cache_file_remove_unfinished(directory, name);
+
+    if (error == -EWOULDBLOCK)
+        cache_manager->locked_found = true;
+    record_scan_error(cache_manager, error);
+}
+
 /* The name of a subdirectory: one or two digits. */
 static bool is_level(const char *name)
 {
@@ -102,8 +112,8 @@ static void examine_entry(struct cache_manager *cache_manager, const char *name)
         open_directory(cache_manager, directory, name);
     else if (cache_file_parse_name(name, &id))
         index_file(cache_manager, directory, name, &id);
-    else if (cache_file_is_temporary(name) && cache_file_remove_unfinished(directory, name) == -EWOULDBLOCK)
-        cache_manager->locked_found = true;
+    else if (cache_file_is_temporary(name))
+        remove_unfinished(cache_manager, directory, name);
 }
 
 /* Runs one step of the scan. Returns true if the scan is not complete. */
@@ -202,16 +212,24 @@ static void schedule_step(struct cache_manager *cache_manager, uint64_t delay_ms
                    cache_manager->store->loop->clock.monotonic_ms + delay_ms);
 }
 
+/* Logs that a requested scan ended incomplete, once per second. */
+static void log_scan_error(struct cache_manager *cache_manager)
+{
+    struct cache_store *store = cache_manager->store;
+    int error = cache_manager->scan_error;
+
+    if (cache_manager->depth == 0 && error && cache_zone_scan_is_pending(store->conf->zone, cache_manager->scan) &&
+        log_limit_allows(&cache_manager->scan_errors, store->loop->clock.monotonic_ms))
+        log_write(store->log, LOG_ERROR,
+                  "cache \"" STR_FMT "\": the scan of the directory is incomplete, and is repeated (%d: %s)",
+                  STR_ARG(store->conf->name), -error, strerror(-error));
+}
+
 static void step_done(struct op *op, int result)
 {
     struct cache_manager *cache_manager = container_of(op, struct cache_manager, step);
 
-    if (cache_manager->depth == 0 && cache_manager->scan_error &&
-        cache_zone_scan_is_pending(cache_manager->store->conf->zone, cache_manager->scan))
-        log_write(cache_manager->store->log, LOG_ERROR,
-                  "cache \"" STR_FMT "\": the scan of the directory is incomplete, and is repeated (%d: %s)",
-                  STR_ARG(cache_manager->store->conf->name), -cache_manager->scan_error,
-                  strerror(-cache_manager->scan_error));
+    log_scan_error(cache_manager);
     schedule_step(cache_manager,
                   result == 0 && !cache_manager->more ? LIMIT_CACHE_IDLE_MS : cache_manager->store->conf->pause_ms);
 }
