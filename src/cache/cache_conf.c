@@ -94,13 +94,13 @@ static bool read_levels(struct str text, unsigned levels[CACHE_LEVELS])
 static int read_zone(struct conf_reader *reader, const struct conf_node *node, struct row *row)
 {
     struct str size = row->zone;
-    struct conf_node word = *(conf_map_get(node, STR("keys_zone")) ? conf_map_get(node, STR("keys_zone")) : node);
+    struct conf_node word;
     int error;
 
     row->conf.name = str_cut(&size, ':');
+    word = conf_word_node(conf_map_get(node, STR("keys_zone")), size);
     if (str_empty(row->conf.name) || str_empty(size))
         return report_cache_error(reader, &word, "keys_zone takes NAME:SIZE");
-    word.text = size;
     error = conf_read_size(reader, &word, &row->conf.zone_size);
     if (error == 0 && (row->conf.zone_size < LIMIT_CACHE_ZONE_MIN || row->conf.zone_size > LIMIT_CACHE_ZONE_MAX))
         return report_cache_error(reader, &word, "keys_zone: the size must be from 32k to 64g");
