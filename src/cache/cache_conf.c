@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define HINT STR("write: proxy_cache_path: {path: /var/cache/sluice, keys_zone: \"one:10m\", max_size: 1g}")
@@ -109,7 +110,7 @@ static int read_zone(struct conf_reader *reader, const struct conf_node *node, s
     return error;
 }
 
-/* Reads the path. Two caches with one directory would index and delete the files of each other. */
+/* Reads the path. caches_open rejects two different paths of one directory. */
 static int read_path(struct conf_reader *reader, const struct conf_node *node, struct cache_conf *conf)
 {
     const struct caches *caches = reader->caches;
@@ -192,6 +193,19 @@ static int open_directory(struct cache_conf *conf, uid_t user, gid_t group)
     return conf->directory.fd < 0 ? -errno : 0;
 }
 
+/* True if an earlier cache has the same directory: each would index and delete the files of the other. */
+static bool is_used_already(const struct caches *caches, const struct cache_conf *conf)
+{
+    struct stat own, other;
+
+    for (size_t i = 0; i < conf->index; i++) {
+        if (fstat(conf->directory.fd, &own) == 0 && fstat(caches->items[i]->directory.fd, &other) == 0 &&
+            own.st_dev == other.st_dev && own.st_ino == other.st_ino)
+            return true;
+    }
+    return false;
+}
+
 /* Returns the index of the previous configuration if it is compatible; else NULL. */
 static struct cache_zone *share_zone(const struct caches *before, const struct cache_conf *conf)
 {
@@ -218,6 +232,11 @@ int caches_open(struct caches *caches, const struct caches *before, uid_t user, 
             log_write(log, LOG_EMERG, "proxy_cache_path: directory \"" STR_FMT "\" cannot be opened (%d: %s)",
                       STR_ARG(conf->path), -error, strerror(-error));
             return error;
+        }
+        if (is_used_already(caches, conf)) {
+            log_write(log, LOG_EMERG, "proxy_cache_path: directory \"" STR_FMT "\" is already used by another cache",
+                      STR_ARG(conf->path));
+            return -EEXIST;
         }
         conf->zone = share_zone(before, conf);
         if (!conf->zone)

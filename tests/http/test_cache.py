@@ -193,6 +193,17 @@ def test_unopenable_cache_directory_is_a_start_error(tmp_path):
     assert answer.returncode == 1 and 'cannot be opened (2: No such file or directory)' in answer.stderr + made.errors()
 
 
+@pytest.mark.parametrize('second', ['/./one', '/link'])
+def test_two_caches_with_one_directory_are_a_start_error(tmp_path, second):
+    (tmp_path / 'link').symlink_to(tmp_path / 'one')
+    paths = [{'path': f'{tmp_path}/one', 'keys_zone': 'one:1m'}, {'path': f'{tmp_path}{second}', 'keys_zone': 'two:1m'}]
+    (tmp_path / 'one').mkdir()
+    made = server_kit.Server(tmp_path, [{'listen': f'127.0.0.1:{server_kit.free_port()}'}], http={'proxy_cache_path': paths})
+    answer = subprocess.run([server_kit.SLUICE, '-c', made.config_path], capture_output=True, text=True, check=False, timeout=30)
+    output = answer.stderr + made.errors()
+    assert answer.returncode == 1 and f'directory "{tmp_path}{second}" is already used by another cache' in output
+
+
 def test_hit_has_age_and_stored_fields(client, upstream, path):
     target = path()
     upstream.answers[target] = 'Cache-Control: max-age=60\nAge: 7\nX-Powered-By: y\nX-Accel-Expires: 60\nConnection: X-Hop\nX-Hop: 1\nContent-Type: text/x'
