@@ -129,7 +129,7 @@ static enum outcome check_entry(struct file_attempt *file_attempt, struct file_e
     file_entry_unref(entry);
     if (there)
         return exchange_rewrite_to_file(x, file_attempt->uri, is_directory) < 0 ? exchange_error_response(x, 500)
-                                                                         : OUTCOME_DECLINED;
+                                                                                  : OUTCOME_DECLINED;
     file_attempt->index++;
     return try_next_file(file_attempt);
 }

@@ -5,7 +5,6 @@
  */
 #include "master/master_state.h"
 
-
 static uint64_t lifetime_of(const struct configuration *configuration)
 {
     uint64_t longest_s = 0;
