@@ -45,7 +45,7 @@ class Zoned:
             'worker_processes': WORKERS, 'stream': {'log_format': {'proof': '|'.join(f'${field}' for field in FIELDS)}, 'status_zone': True,
                                                     'access_log': {'path': str(self.log), 'format': 'proof'}, 'server': self.servers}})
         self.server.start([self.ports['status']])
-        wait_for(lambda: len(self.server.workers()) == WORKERS, 'every worker')
+        wait_for(lambda: server_kit.RUNS in self.server.errors(), 'every worker')     # a start ends with any of them
 
     def fetch(self, name, output=b'', server_name=None):
         """Sends `output` and returns everything that is received."""
