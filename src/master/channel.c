@@ -106,7 +106,7 @@ static int extract_descriptors(struct msghdr *head, int *out_fd)
     return count;
 }
 
-static void remove_message(int fd)
+void channel_discard(int fd)
 {
     while (recv(fd, NULL, 0, MSG_DONTWAIT) < 0 && errno == EINTR) {
     }
@@ -133,7 +133,7 @@ int channel_receive(int fd, struct channel_message *out_message)
         return 0;
     if (received == sizeof(packet) && count == 0 && packet.has_fd && (head.msg_flags & MSG_CTRUNC))
         return -EMFILE;
-    remove_message(fd);
+    channel_discard(fd);
     if (received != sizeof(packet) || (head.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ||
         packet.mark != CHANNEL_MARK || packet.kind == 0 || packet.kind >= CHANNEL_KINDS ||
         packet.has_fd != (uint32_t)count || count > 1 ||

@@ -62,5 +62,7 @@ MUST_CHECK int channel_send(int fd, const struct channel_message *message);
  * stays in the queue; or another -errno.
  */
 MUST_CHECK int channel_receive(int fd, struct channel_message *out_message);
+/* Removes the first message from the queue, and closes its descriptor. */
+void channel_discard(int fd);
 
 #endif

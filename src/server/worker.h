@@ -75,6 +75,7 @@ struct worker {
     uid_t control_user;                 /* the master's: may use the control socket, as root may */
     struct op channel;                  /* receives messages of the master */
     int channel_fd;                     /* -1: no master */
+    uint64_t channel_wait_end_ms;       /* for a descriptor; then messages that need one are discarded; 0: no wait */
     int channel_spare;                  /* spare descriptor, closed to receive one from the master; -1: none */
     struct list requests;               /* to the master, which has not handled them: worker_request.h */
     uint32_t request_number;            /* of the last one */

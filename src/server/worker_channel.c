@@ -3,6 +3,7 @@
  */
 #include "server/worker_channel.h"
 
+#include "base/limits.h"
 #include "log/access_log.h"
 #include "master/certificate_reload.h"
 #include "server/descriptors.h"
@@ -14,9 +15,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <string.h>
 #include <unistd.h>
 
-#define RETRY_MS 20 /* wait for a free descriptor */
+enum {
+    RETRY_MS = 20,  /* interval between two attempts to receive a descriptor */
+    WAIT_MS = 2000, /* after this time, messages that need a descriptor are discarded, since STOP may follow */
+};
+
+_Static_assert(2 * WAIT_MS < LIMIT_STOP_MS, "a worker stops before the master kills it");
 
 void worker_channel_send(struct worker *worker, enum channel_kind kind)
 {
@@ -110,6 +117,25 @@ static int receive_message(struct worker *worker, struct channel_message *out_me
     return channel_receive(worker->channel_fd, out_message);
 }
 
+/*
+ * The first message needs a descriptor. Returns true if it was discarded, because this and earlier ones have delayed
+ * the messages behind them for WAIT_MS.
+ */
+static bool discard_late_message(struct worker *worker)
+{
+    uint64_t now_ms = worker->loop.clock.monotonic_ms;
+
+    if (worker->channel_wait_end_ms == 0)
+        worker->channel_wait_end_ms = now_ms + WAIT_MS;
+    if (now_ms < worker->channel_wait_end_ms)
+        return false;
+    channel_discard(worker->channel_fd);
+    log_write(worker->log, LOG_ALERT,
+              "a reopened log, a socket, a query or certificates could not be received from the master: %s",
+              strerror(EMFILE));
+    return true;
+}
+
 /* Waits for the next message, or until descriptors may be free: meanwhile messages stay in the channel, in order. */
 static void wait_for_message(struct worker *worker, bool exhausted)
 {
@@ -132,8 +158,12 @@ static void receive_messages(struct op *op, int result)
 
     if (result == -ECANCELED)
         return;
-    while ((result = receive_message(worker, &message)) == 1)
-        apply_message(worker, &message);
+    do {
+        while ((result = receive_message(worker, &message)) == 1)
+            apply_message(worker, &message);
+    } while (result == -EMFILE && discard_late_message(worker));
+    if (result != -EMFILE)
+        worker->channel_wait_end_ms = 0;
     if (result == -EPROTO)
         log_write(worker->log, LOG_ALERT, "a malformed message on the master's channel");
     if (result == 0 || (result < 0 && result != -EAGAIN && result != -EPROTO && result != -EMFILE)) {

@@ -146,6 +146,32 @@ START_TEST(messages_wait_for_free_descriptors)
 }
 END_TEST
 
+/* The master kills a worker that has not stopped after LIMIT_STOP_MS. */
+START_TEST(stop_is_not_delayed_by_a_lack_of_descriptors)
+{
+    struct rlimit before;
+    int first, second;
+
+    open_server();
+    first = memfd_create("first", MFD_CLOEXEC);
+    second = memfd_create("second", MFD_CLOEXEC);
+    before = use_up_descriptors();
+    send_message(CHANNEL_ERROR_LOG, 0, first);
+    for (int i = 0; i < 3; i++)
+        send_message(CHANNEL_ERROR_LOG, 0, second);
+    send_message(CHANNEL_STOP, 0, -1);
+    loopback_skip(&server, LIMIT_STOP_MS / 2);
+    ck_assert(server.worker.stopping);
+    ck_assert(same_file(server.error_log.fd, first));
+    ck_assert(loopback_logged(&server, "could not be received from the master"));
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+    close(first);
+    close(second);
+    error_log_finish(&server.error_log);
+    close_server();
+}
+END_TEST
+
 /* The worker takes a spare descriptor as soon as one is free. */
 START_TEST(spare_descriptor_is_opened_later)
 {
@@ -183,6 +209,7 @@ int main(void)
 {
     return loopback_run("worker_channel", (const TTest *const[]){
             messages_are_sent_to_the_master, malformed_messages_are_logged_and_ignored,
-            received_descriptors_are_closed, messages_wait_for_free_descriptors, spare_descriptor_is_opened_later,
+            received_descriptors_are_closed, messages_wait_for_free_descriptors,
+            stop_is_not_delayed_by_a_lack_of_descriptors, spare_descriptor_is_opened_later,
             end_of_the_master_stops_the_worker, NULL});
 }
