@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -77,6 +78,7 @@ int generation_use_error_log(struct master *master, const struct generation *gen
                         STR_ARG(path));
     error_log_set_destination(error_log, fd, syslog,
                               (enum error_log_format)generation->configuration->main->error_log.format);
+    snprintf(master->error_log_path, sizeof(master->error_log_path), STR_FMT, STR_ARG(path));
     error_log->is_stderr = !master->detached && str_equal(path, STR("stderr"));
     error_log->log.level = generation->log_level;
     master_syslog_connect(master);

@@ -29,32 +29,49 @@ static void reopen_access_logs(struct master *master, struct generation *generat
     }
 }
 
-/* Every generation has its own error log; the master writes to the newest one. */
+/* Returns the new descriptor, or -errno: the old one stays in use. */
+static int open_error_log(struct master *master, struct str path, const struct syslog *syslog)
+{
+    int fd = generation_open_log(master, path, syslog);
+    int result = fd >= 0 && syslog ? syslog_connect(fd, syslog) : 0;
+
+    if (result < 0) {
+        close(fd);
+        return result; /* master_syslog_check connects the socket that stays in use */
+    }
+    if (fd < 0)
+        log_write(&master->error_log.log, LOG_ALERT,
+                  "error_log \"" STR_FMT "\" cannot be opened again (%d: %s): the old one stays in use", STR_ARG(path),
+                  -fd, strerror(-fd));
+    return fd;
+}
+
+/* The generation that has selected this log may have ended. */
+static void reopen_log_of_master(struct master *master)
+{
+    struct error_log *error_log = &master->error_log;
+    int fd = open_error_log(master, str_from(master->error_log_path),
+                            error_log->is_syslog ? &error_log->syslog : NULL);
+
+    if (fd >= 0)
+        error_log_replace(error_log, fd);
+}
+
 static void reopen_error_log(struct master *master, struct generation *generation)
 {
-    const struct syslog *syslog = generation_error_syslog(master, generation);
-    int fd = generation_open_log(master, generation_error_log(master, generation), syslog);
+    int fd = open_error_log(master, generation_error_log(master, generation),
+                            generation_error_syslog(master, generation));
 
-    if (fd >= 0 && syslog && syslog_connect(fd, syslog) < 0) {
-        close(fd);
-        return; /* master_syslog_check connects the socket that stays in use */
-    }
-    if (fd < 0) {
-        log_write(&master->error_log.log, LOG_ALERT, "error_log cannot be opened again (%d: %s): the old one stays "
-                                                     "in use",
-                  -fd, strerror(-fd));
+    if (fd < 0)
         return;
-    }
     children_send(master, generation, CHANNEL_ERROR_LOG, 0, fd);
-    if (generation->link.next == &master->generations)
-        error_log_replace(&master->error_log, fd);
-    else
-        close(fd);
+    close(fd);
 }
 
 void master_reopen_logs(struct master *master)
 {
     log_write(&master->error_log.log, LOG_NOTICE, "signal USR1: reopening the logs");
+    reopen_log_of_master(master);
     for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {
         struct generation *generation = container_of(link, struct generation, link);
 

@@ -102,6 +102,7 @@ struct master {
     const struct master_args *args;
     struct clock clock;             /* read once per iteration */
     struct error_log error_log;
+    char error_log_path[PATH_MAX];  /* of error_log; its generation may have ended */
     struct shared *shared;
     struct pid_file pid_file;
     struct listen_fds *passed;      /* owned; passed sockets until a generation has them, or those kept after WINCH */

@@ -176,6 +176,42 @@ def test_usr1_reopens_the_logs_while_workers_are_drained(start, loop, big):
     assert signal_and_wait(server, signal.SIGTERM) == 0
 
 
+def test_usr1_reopens_the_log_of_a_master_without_workers(start, loop):
+    server = start(loop)
+    server.process.send_signal(signal.SIGWINCH)
+    wait_for(lambda: 'exited with code 0' in server.errors(), 'the worker has ended')
+    os.rename(server.error_path, server.error_path + '.1')
+    server.process.send_signal(signal.SIGUSR1)
+    wait_for(lambda: os.path.exists(server.error_path), 'the new error log')
+    assert signal_and_wait(server, signal.SIGTERM) == 0
+    assert 'signal TERM' in server.errors()
+    assert 'signal TERM' not in server_kit.read_text(server.error_path + '.1')
+
+
+@pytest.mark.parametrize('how', [signal.SIGQUIT, signal.SIGWINCH])
+def test_usr1_reopens_the_log_of_the_newest_configuration(start, loop, big, tmp_path, how):
+    """Its workers end first: a worker of the previous configuration, which has another log, still sends a response."""
+    server, second = start(loop), str(tmp_path / 'second.log')
+    client = http1.connect(server.port, 'user', receive_buffer=4096)
+    client.send('GET /process-big.bin HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    assert client.head().status == 200
+    server.tree['error_log'] = {'path': second, 'level': 'info'}
+    server.write_configuration()
+    server.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: os.path.exists(second) and server_kit.RUNS in server_kit.read_text(second), 'the new configuration')
+    server.process.send_signal(how)
+    wait_for(lambda: 'exited with code 0' in server_kit.read_text(second), 'the new worker has ended')
+    for path in (server.error_path, second):
+        os.rename(path, path + '.1')
+    server.process.send_signal(signal.SIGUSR1)
+    wait_for(lambda: os.path.exists(server.error_path) and os.path.exists(second), 'new log files')
+    client.close()
+    wait_for(lambda: 'exited with code 0' in server_kit.read_text(second), 'the old worker has ended')
+    signal_and_wait(server, signal.SIGTERM)
+    assert server.process.returncode == 0
+    assert 'exited with code 0' not in server.errors()
+
+
 def test_usr1_retains_the_old_log_if_reopening_fails(start):
     server = start()
     os.rename(server.access_path, server.access_path + '.1')
