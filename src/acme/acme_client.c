@@ -19,7 +19,7 @@
 
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-enum { KILL_MS = 2000, NOT_STARTED = 127 };
+enum { KILL_MS = 2000, GROUP_CHECK_MS = 20, NOT_STARTED = 127 };
 
 static const int awaited_signals[] = {SIGTERM, SIGINT, SIGQUIT, SIGUSR1, SIGCHLD};
 
@@ -64,7 +64,7 @@ static void read_signals(struct acme_events *events)
 bool acme_events_wait(struct acme_events *events, int fd, uint64_t timeout_ms)
 {
     struct pollfd entries[] = {{.fd = events->signal_fd, .events = POLLIN},
-                               {.fd = events->control_fd, .events = POLLIN},
+                               {.fd = events->ending ? -1 : events->control_fd, .events = POLLIN},
                                {.fd = fd, .events = POLLIN}};
 
     if (poll(entries, 3, timeout_ms > INT_MAX ? INT_MAX : (int)timeout_ms) <= 0)
@@ -191,14 +191,25 @@ static bool wait_client(struct acme_run *run, pid_t pid, int *fd, uint64_t deadl
     }
 }
 
-/* Signals the whole group: the client may have started other processes, which may ignore SIGTERM. */
+/* Waits for the end of the processes that the client has started: a DNS hook may be removing its record. */
+static void wait_group(struct acme_run *run, pid_t pid, int fd, uint64_t deadline_ms)
+{
+    while (kill(-pid, 0) == 0 && now_ms() < deadline_ms) {
+        if (acme_events_wait(run->events, fd, GROUP_CHECK_MS) && !read_output(run, fd))
+            fd = -1;
+    }
+}
+
+/* Signals the whole group, in which processes may ignore SIGTERM. */
 static int kill_client(struct acme_run *run, pid_t pid, int fd)
 {
+    uint64_t deadline_ms = now_ms() + KILL_MS;
     bool ended;
     int status;
 
     kill(-pid, SIGTERM);
-    ended = wait_client(run, pid, &fd, now_ms() + KILL_MS, false, &status);
+    ended = wait_client(run, pid, &fd, deadline_ms, false, &status);
+    wait_group(run, pid, fd, deadline_ms);
     kill(-pid, SIGKILL);
     while (!ended && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         continue;

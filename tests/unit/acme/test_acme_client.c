@@ -147,6 +147,19 @@ START_TEST(a_child_that_ignores_the_signal_is_killed)
 }
 END_TEST
 
+/* The process ends when the hook is ready; the client ends at once on SIGTERM, and its hook after it. */
+START_TEST(a_hook_has_time_to_remove_its_record)
+{
+    set_up("#!/bin/sh\n"
+           "(trap 'while kill -0 $$; do /bin/sleep 0.01; done; echo >removed; exit' TERM\n"
+           "kill -TERM $PPID; while :; do /bin/sleep 0.01; done) &\n"
+           "exec /bin/sleep 600\n");
+    ck_assert_int_eq(acme_client_run(&run), -EINTR);
+    ck_assert_int_eq(access(path_of("removed"), F_OK), 0);
+    tear_down();
+}
+END_TEST
+
 START_TEST(death_by_a_signal_is_reported_as_such)
 {
     set_up("#!/bin/sh\nkill -9 $$\n");
@@ -226,6 +239,7 @@ int main(void)
                                          too_many_arguments_are_refused,
                                          a_slow_client_is_killed_with_its_children,
                                          a_child_that_ignores_the_signal_is_killed,
+                                         a_hook_has_time_to_remove_its_record,
                                          death_by_a_signal_is_reported_as_such,
                                          the_end_of_the_process_ends_the_client,
                                          the_end_of_a_long_output_is_kept,
