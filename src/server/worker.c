@@ -234,6 +234,7 @@ static void worker_finish(struct worker *worker)
 {
     access_log_destroy(worker->access_log);
     worker->access_log = NULL;
+    worker->loop.large_done = NULL; /* no request continues without its modules */
     stop_modules(worker);
     if (worker->upstreams)
         upstream_pool_stop(worker->upstreams);
