@@ -17,7 +17,8 @@ struct compress_worker {
     const struct clock *clock;
     size_t memory;       /* upper bound for all open coders */
     uint64_t iteration_us; /* start of the current iteration */
-    size_t left;         /* input bytes left in this iteration, not counting shares already granted */
+    uint64_t end_us;     /* clock_monotonic_us() at which `left` becomes 0 */
+    size_t left;         /* bytes left in this iteration */
     struct list waiting; /* struct stream */
     struct op next_iteration; /* a timer due at once */
     bool stopped;
@@ -30,7 +31,7 @@ struct stream {
     const struct coder_kind *kind;
     void *coder; /* NULL once the end is encoded */
     struct list waiting;
-    size_t share;  /* input bytes granted after waiting */
+    bool granted;  /* the next step, after waiting */
     struct str in; /* owned by `inner`, not yet consumed */
     enum coder_flush flush;
     bool endless;      /* `inner` has no known length: flush when it returns -EAGAIN */
@@ -56,25 +57,25 @@ static void begin_iteration(struct compress_worker *shared)
     if (shared->iteration_us == shared->clock->monotonic_us)
         return;
     shared->iteration_us = shared->clock->monotonic_us;
+    shared->end_us = clock_monotonic_us() + LIMIT_ITERATION_US;
     shared->left = LIMIT_COMPRESS_ITERATION;
 }
 
-static void request_share(struct compress_worker *shared)
+static void request_iteration(struct compress_worker *shared)
 {
     if (op_idle(&shared->next_iteration) && !list_empty(&shared->waiting))
         worker_timer(shared->worker, &shared->next_iteration, 0);
 }
 
-/* Grants a share to the body that waits longest, if the limit has room for a whole piece. */
-static void grant_share(struct compress_worker *shared)
+/* Grants a step to the body that waits longest, unless the limit is reached. */
+static void grant_step(struct compress_worker *shared)
 {
     struct stream *stream;
 
-    if (shared->left < LIMIT_COMPRESS_INPUT || list_empty(&shared->waiting))
+    if (shared->left == 0 || list_empty(&shared->waiting))
         return;
     stream = container_of(list_pop(&shared->waiting), struct stream, waiting);
-    shared->left -= LIMIT_COMPRESS_INPUT;
-    stream->share = LIMIT_COMPRESS_INPUT;
+    stream->granted = true;
     wake_body(stream);
 }
 
@@ -87,27 +88,28 @@ static void iteration_started(struct op *op, int result)
         return;
     }
     begin_iteration(shared);
-    grant_share(shared);
-    request_share(shared);
+    grant_step(shared);
+    request_iteration(shared);
 }
 
-/* Returns the bytes of input that the stream may consume now; NULL: none. Streams that already wait come first. */
-static size_t *available_share(struct stream *stream)
+/* True if the stream may make a step now. Streams that already wait come first. */
+static bool may_step(struct stream *stream)
 {
     struct compress_worker *shared = stream->shared;
 
-    if (stream->share > 0)
-        return &stream->share;
     begin_iteration(shared);
-    return shared->left > 0 && list_empty(&shared->waiting) ? &shared->left : NULL;
+    return shared->left > 0 && (stream->granted || list_empty(&shared->waiting));
 }
 
+/* A stream that was granted its step too late in an iteration is the first of the next one. */
 static int wait_for_iteration(struct stream *stream)
 {
+    struct list *waiting = &stream->shared->waiting;
+
     stream->wake_pending = true;
     if (list_empty(&stream->waiting))
-        list_push(&stream->shared->waiting, &stream->waiting);
-    request_share(stream->shared);
+        list_insert_before(stream->granted ? waiting->next : waiting, &stream->waiting);
+    request_iteration(stream->shared);
     return -EAGAIN;
 }
 
@@ -155,26 +157,23 @@ static void end_coder(struct stream *stream)
     stream->shared->memory = size_sub_sat(stream->shared->memory, stream->kind->memory);
 }
 
-/*
- * Charges a step to its share. The iteration's share ends after LIMIT_ITERATION_US; while it lasts, the next body that
- * waits gets a share when this one is used up.
- */
-static void charge_step(struct compress_worker *shared, size_t *share, size_t spent)
+/* Charges a step. Until the limit or the end of the time is reached, the next body that waits makes one. */
+static void charge_step(struct stream *stream, size_t spent)
 {
-    *share -= spent < *share ? spent : *share;
-    if (clock_monotonic_us() >= shared->iteration_us + LIMIT_ITERATION_US)
-        shared->left = 0;
-    else if (*share == 0)
-        grant_share(shared);
+    struct compress_worker *shared = stream->shared;
+
+    stream->granted = false;
+    shared->left = clock_monotonic_us() >= shared->end_us ? 0 : size_sub_sat(shared->left, spent);
+    grant_step(shared);
 }
 
 /*
- * Runs one step of the coder within its share; input consumed or output produced, whichever is more, is charged to
- * the share. 0 or an error.
+ * Runs one step of the coder within the limit of the iteration; input consumed or output produced, whichever is more,
+ * is charged. 0 or an error.
  */
-static int run_coder(struct stream *stream, size_t *share)
+static int run_coder(struct stream *stream)
 {
-    struct str part = str_slice(stream->in, 0, *share);
+    struct str part = str_slice(stream->in, 0, stream->shared->left);
     size_t offered = part.length, spent;
     enum coder_flush flush = offered == stream->in.length ? stream->flush : CODER_MORE;
     int result =
@@ -185,7 +184,7 @@ static int run_coder(struct stream *stream, size_t *share)
     stream->at = 0;
     stream->in = str_skip(stream->in, offered - part.length);
     spent = offered - part.length > stream->length ? offered - part.length : stream->length;
-    charge_step(stream->shared, share, spent);
+    charge_step(stream, spent);
     if (result > 0 && flush == CODER_END)
         end_coder(stream);
     if (result > 0 && flush != CODER_MORE)
@@ -195,15 +194,13 @@ static int run_coder(struct stream *stream, size_t *share)
 
 static int produce_output(struct stream *stream)
 {
-    size_t *share;
     int error = 0;
 
     if (str_empty(stream->in) && stream->flush == CODER_MORE)
         error = read_input(stream);
     if (error < 0)
         return error;
-    share = available_share(stream);
-    return share ? run_coder(stream, share) : wait_for_iteration(stream);
+    return may_step(stream) ? run_coder(stream) : wait_for_iteration(stream);
 }
 
 static int stream_next(struct body *body, unsigned accept, size_t room, struct chunk *out)
