@@ -20,7 +20,7 @@
 #define LIMIT_REGEX_HEAP_KIB        4096            /* heap of one match by the interpreter */
 
 /* io */
-/* The budget of one loop iteration for large ops: bytes sent from memory, from the page cache, and read from disk. */
+/* The budget of one loop iteration for large ops: bytes from memory, from the page cache, and read for a sendfile. */
 #define LIMIT_ITERATION_BYTES       (256 * 1024)
 #define LIMIT_ITERATION_FILE_BYTES  (2 * 1024 * 1024)
 #define LIMIT_ITERATION_FETCHED_BYTES (64 * 1024)

@@ -20,7 +20,7 @@ void loop_defer(struct loop *loop, struct op *op);
 void loop_retry(struct loop *loop, struct op *op);
 /* Subtracts `count` moved bytes from the budget of this iteration; the budget is 0 once its time has passed. */
 void loop_charge(struct loop *loop, uint64_t count);
-/* After `done` of a large op: calls loop->large_done, then charges the op. */
+/* After a `done` from large_queue: calls loop->large_done, then charges the op. */
 void loop_charge_done(struct loop *loop, uint64_t count);
 /* loop_finish of a large op: queues op in large_queue, and charges its bytes and time after `done`. */
 void loop_finish_large(struct loop *loop, struct op *op, int result);

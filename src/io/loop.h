@@ -13,8 +13,9 @@
  * 6. To close: cancel, count the completions, free in the last one.
  * 7. Large sends, receives and files share one budget per loop iteration. It is used up by LIMIT_ITERATION_BYTES of
  *    sends, by LIMIT_ITERATION_FILE_BYTES of receives or of files in the page cache, by LIMIT_ITERATION_FETCHED_BYTES
- *    of files read from disk, or after LIMIT_ITERATION_US. Further large ops wait in a FIFO queue. OP_READ and polls
- *    for POLLOUT are large ops, too, since their owners then continue their output. Small sends do not wait.
+ *    of an OP_SENDFILE that a helper thread has read for, or after LIMIT_ITERATION_US. Further large ops wait in a FIFO
+ *    queue. OP_READ, which counts as a send of its bytes, and polls for POLLOUT, which count by their time, are large
+ *    ops, too, since their owners then continue their output. Small sends do not wait.
  *
  * A ring must not be shared by fork: loop_open is called in the process that uses the loop.
  */
@@ -162,7 +163,7 @@ struct loop {
     struct list large_queue;        /* large ops that wait for an iteration with bytes left */
     uint64_t iteration_bytes_left;  /* bytes that large ops may still move; 0 during `wait` */
     uint64_t iteration_end_us;      /* clock_monotonic_us() at which iteration_bytes_left becomes 0 */
-    /* Set by the owner of the loop; may be NULL. Called after `done` of each large op, and counts to the op's time. */
+    /* Set by the owner of the loop; may be NULL. Called after each `done` from large_queue; counts to the op's time. */
     void (*large_done)(struct loop *loop);
     struct loop_timers *timers;
     struct helpers *helpers;        /* started on first use */
