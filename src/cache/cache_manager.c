@@ -11,7 +11,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -22,6 +24,7 @@ struct cache_manager {
     bool stopping;
     bool shrink_requested;          /* the disk was full; atomic */
     DIR *open[CACHE_LEVELS + 1];    /* open directories of the scan, outermost first; used by the helper thread */
+    char names[CACHE_LEVELS + 1][3]; /* their names: one or two digits */
     unsigned depth;                 /* number of open directories; 0: no scan in progress */
     uint64_t scan;                  /* number of the scan */
     uint64_t now_ms;                /* at the start of the step */
@@ -38,13 +41,14 @@ static void record_scan_error(struct cache_manager *cache_manager, int error)
         cache_manager->scan_error = error;
 }
 
-/* Opens a subdirectory of the scan's current directory. */
+/* Opens a subdirectory of the scan's current directory, or that of the cache (named "."). */
 static void open_directory(struct cache_manager *cache_manager, int parent, const char *name)
 {
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
 
     if (directory) {
+        snprintf(cache_manager->names[cache_manager->depth], sizeof(cache_manager->names[0]), "%s", name);
         cache_manager->open[cache_manager->depth++] = directory;
         return;
     }
@@ -56,6 +60,24 @@ static void open_directory(struct cache_manager *cache_manager, int parent, cons
 static void close_directory(struct cache_manager *cache_manager)
 {
     closedir(cache_manager->open[--cache_manager->depth]);
+}
+
+/*
+ * Returns true if the open directories are those of the file with any `levels`: the last digits of its hash. Else it
+ * may be a file of another cache, whose directory has the name of a subdirectory.
+ */
+static bool has_levels(const struct cache_manager *cache_manager, const char *name)
+{
+    const char *end = name + 2 * sizeof(struct cache_hash);
+
+    for (unsigned i = 1; i < cache_manager->depth; i++) {
+        size_t length = strlen(cache_manager->names[i]);
+
+        end -= length;
+        if (memcmp(end, cache_manager->names[i], length) != 0)
+            return false;
+    }
+    return true;
 }
 
 /* Adds a file to the index, or deletes it if it is invalid or was stored with other `levels`. */
@@ -72,7 +94,7 @@ static void index_file(struct cache_manager *cache_manager, int directory, const
         return;
     error = cache_file_open(&conf->directory, id, 0, 0, &opened);
     record_scan_error(cache_manager, error);
-    if (error == -ENOENT) /* the directory is not the one for this name */
+    if (error == -ENOENT && has_levels(cache_manager, name)) /* the directory is not the one for this name */
         (void)unlinkat(directory, name, 0);
     if (error == 0) {
         error = fstat(opened.fd, &found) < 0 ? -errno : 0;
@@ -186,8 +208,8 @@ static int step_work(void *argument)
 }
 
 /*
- * Starts a requested scan that has not been done, or repeats one that found locked files: with io_uring, the
- * kernel releases the files of a killed process some time after its exit.
+ * Starts a requested scan that has not been done, or repeats one that was incomplete, or found locked files: with
+ * io_uring, the kernel releases the files of a killed process some time after its exit.
  */
 static void start_scan(struct cache_manager *cache_manager)
 {
@@ -195,11 +217,11 @@ static void start_scan(struct cache_manager *cache_manager)
     uint64_t newest = cache_zone_scans_requested(conf->zone);
     bool requested = cache_zone_scan_is_pending(conf->zone, newest);
 
-    if (cache_manager->depth > 0 ||
-        (!requested && (!cache_manager->locked_found || cache_manager->rescans >= LIMIT_CACHE_RESCANS)))
+    if (cache_manager->depth > 0 || (!requested && cache_manager->scan_error == 0 &&
+                                     (!cache_manager->locked_found || cache_manager->rescans >= LIMIT_CACHE_RESCANS)))
         return;
     cache_manager->scan = newest;
-    cache_manager->rescans = requested ? 0 : cache_manager->rescans + 1;
+    cache_manager->rescans = requested || cache_manager->scan_error ? 0 : cache_manager->rescans + 1;
     cache_manager->locked_found = false;
     cache_manager->scan_error = 0;
     open_directory(cache_manager, conf->directory.fd, ".");
@@ -212,13 +234,13 @@ static void schedule_step(struct cache_manager *cache_manager, uint64_t delay_ms
                    cache_manager->store->loop->clock.monotonic_ms + delay_ms);
 }
 
-/* Logs that a requested scan ended incomplete, once per second. */
+/* Logs that a scan ended incomplete, once per second. */
 static void log_scan_error(struct cache_manager *cache_manager)
 {
     struct cache_store *store = cache_manager->store;
     int error = cache_manager->scan_error;
 
-    if (cache_manager->depth == 0 && error && cache_zone_scan_is_pending(store->conf->zone, cache_manager->scan) &&
+    if (cache_manager->depth == 0 && error &&
         log_limit_allows(&cache_manager->scan_errors, store->loop->clock.monotonic_ms))
         log_write(store->log, LOG_ERROR,
                   "cache \"" STR_FMT "\": the scan of the directory is incomplete, and is repeated (%d: %s)",

@@ -120,7 +120,7 @@ int cache_zone_adopt(struct cache_zone *zone, const struct cache_id *id, uint64_
     node_index = cache_zone_insert(zone, &id->hash, now_s, victims);
     node = node_index ? cache_node(zone, node_index) : NULL;
     if (node && node->sequence != id->sequence) {
-        bool removed = node->removed == (uint32_t)id->sequence ||
+        bool removed = (node->removed && node->removed == (uint32_t)id->sequence) ||
                        (node->purged && !cache_zone_is_newer(zone, id->sequence, node->purged));
 
         if (removed || (node->sequence && !cache_zone_is_newer(zone, id->sequence, node->sequence))) {

@@ -103,7 +103,8 @@ struct cache_origin {
 
 /*
  * Adds a complete file, replacing the previous one, which becomes a victim. Returns 0; -ENOSPC: no room; or -ESTALE:
- * its origin was purged meanwhile; then the index does not contain the file, and cache_zone_adopt does not add it.
+ * its origin was purged meanwhile; then the index does not contain the file, and cache_zone_adopt does not add it while
+ * the hash has a node, and until another file of the hash is removed.
  */
 MUST_CHECK int cache_zone_publish(struct cache_zone *zone, const struct cache_id *id, uint64_t size,
                                   const struct cache_origin *origin, uint32_t now_s, struct cache_victims *victims);

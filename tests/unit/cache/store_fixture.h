@@ -179,6 +179,15 @@ static inline void release_descriptors(void)
         close(used_descriptors[--used_count]);
 }
 
+static inline unsigned logged_lines(void)
+{
+    unsigned lines = 0;
+
+    for (size_t i = 0; i < diagnostics.length; i++)
+        lines += diagnostics.data[i] == '\n';
+    return lines;
+}
+
 static bool was_logged(const char *text)
 {
     return diagnostics.length > 0 && str_search(buffer_str(&diagnostics), str_from(text)) >= 0;

@@ -222,6 +222,20 @@ START_TEST(files_on_disk_are_indexed)
 }
 END_TEST
 
+/* The index records the low half of a removed file's number. */
+START_TEST(file_with_low_half_zero_is_indexed)
+{
+    struct cache_id id = cache_fixture_id(1, 1ull << 32);
+
+    zone = cache_zone_create(SIZE, 0);
+    victims.count = 0;
+    ck_assert_int_eq(cache_zone_adopt(zone, &id, 10, 1, &victims), 0);
+    ck_assert_uint_eq(victims.count, 0);
+    ck_assert_uint_eq(view_of(1).sequence, id.sequence);
+    cache_zone_destroy(zone);
+}
+END_TEST
+
 /*
  * Sequence numbers derive from the clock. It was set back before this start, so files from before have greater numbers.
  */
@@ -411,9 +425,10 @@ int main(void)
         stored_and_replaced, fetch_from_before_a_purge_is_not_stored, purged_fetch_is_removed_after_the_scan,
         purged_fetch_is_not_indexed_before_its_deletion, removed_file_is_not_indexed_before_its_deletion,
         uses_are_counted, responses_are_counted_by_status, files_on_disk_are_indexed,
-        files_with_greater_numbers_are_indexed, least_recently_used_is_evicted_first, full_index_evicts,
-        one_worker_holds_the_fill_lock, one_worker_leads, zone_of_the_master_withstands_overwriting,
-        scan_is_pending_until_done_or_abandoned, death_with_the_lock_blocks_no_process,
+        file_with_low_half_zero_is_indexed, files_with_greater_numbers_are_indexed,
+        least_recently_used_is_evicted_first, full_index_evicts, one_worker_holds_the_fill_lock, one_worker_leads,
+        zone_of_the_master_withstands_overwriting, scan_is_pending_until_done_or_abandoned,
+        death_with_the_lock_blocks_no_process,
     };
 
     return cache_fixture_run("zone", tests, COUNT(tests));
