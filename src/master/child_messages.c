@@ -108,6 +108,7 @@ void child_write(struct master *master, struct child *child)
 {
     int result = 0;
 
+    child->delayed = false;
     while (result == 0 && !list_empty(&child->queued)) {
         struct queued_message *queued = container_of(child->queued.next, struct queued_message, link);
 

@@ -107,17 +107,23 @@ START_TEST(queue_of_a_worker_that_does_not_read_is_bounded)
 }
 END_TEST
 
+enum { IN_FLIGHT = 30, MESSAGES = 100 };
+
 /* The limit applies to users without CAP_SYS_RESOURCE and CAP_SYS_ADMIN. */
+static void limit_descriptors(void)
+{
+    if (geteuid() == 0)
+        ck_assert_int_eq(setuid(65534), 0);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &(struct rlimit){IN_FLIGHT, IN_FLIGHT}), 0);
+}
+
 START_TEST(descriptors_in_flight_are_limited)
 {
-    enum { IN_FLIGHT = 30, MESSAGES = 100 };
     struct one_worker *made = one_worker_start(NULL);
     struct channel_message message;
     int received = 0, result;
 
-    if (geteuid() == 0)
-        ck_assert_int_eq(setuid(65534), 0);
-    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &(struct rlimit){IN_FLIGHT, IN_FLIGHT}), 0);
+    limit_descriptors();
     for (uint32_t i = 0; i < MESSAGES; i++)
         child_send(&made->master, &made->generation, &made->child, CHANNEL_ERROR_LOG, 0, STDERR_FILENO);
     ck_assert(made->child.delayed && !list_empty(&made->child.queued));
@@ -134,8 +140,26 @@ START_TEST(descriptors_in_flight_are_limited)
 }
 END_TEST
 
+/* Neither is a number free for the duplicate of its descriptor. */
+START_TEST(message_that_cannot_be_queued_ends_the_delay)
+{
+    struct one_worker *made = one_worker_start(NULL);
+
+    limit_descriptors();
+    while (dup(STDERR_FILENO) >= 0)
+        continue;
+    for (uint32_t i = 0; i < MESSAGES && !made->child.delayed; i++)
+        child_send(&made->master, &made->generation, &made->child, CHANNEL_ERROR_LOG, 0, STDERR_FILENO);
+    ck_assert(made->child.delayed && list_empty(&made->child.queued));
+    ck_assert_uint_eq(count_text(made->log, "sending to worker process"), 1);
+    child_write(&made->master, &made->child);
+    ck_assert(!made->child.delayed);
+}
+END_TEST
+
 int main(void)
 {
     return run_tests("child_messages", (const TTest *const[]){queue_of_a_worker_that_does_not_read_is_bounded,
-                                                             descriptors_in_flight_are_limited, NULL});
+                                                             descriptors_in_flight_are_limited,
+                                                             message_that_cannot_be_queued_ends_the_delay, NULL});
 }
