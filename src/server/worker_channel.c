@@ -121,7 +121,7 @@ static int receive_message(struct worker *worker, struct channel_message *out_me
  * The first message needs a descriptor. Returns true if it was discarded, because this and earlier ones have delayed
  * the messages behind them for WAIT_MS.
  */
-static bool discard_late_message(struct worker *worker)
+static bool discard_late_message(struct worker *worker, unsigned *discarded)
 {
     uint64_t now_ms = worker->loop.clock.monotonic_ms;
 
@@ -130,9 +130,7 @@ static bool discard_late_message(struct worker *worker)
     if (now_ms < worker->channel_wait_end_ms)
         return false;
     channel_discard(worker->channel_fd);
-    log_write(worker->log, LOG_ALERT,
-              "a reopened log, a socket, a query or certificates could not be received from the master: %s",
-              strerror(EMFILE));
+    (*discarded)++;
     return true;
 }
 
@@ -155,13 +153,18 @@ static void receive_messages(struct op *op, int result)
 {
     struct worker *worker = container_of(op, struct worker, channel);
     struct channel_message message;
+    unsigned discarded = 0;
 
     if (result == -ECANCELED)
         return;
     do {
         while ((result = receive_message(worker, &message)) == 1)
             apply_message(worker, &message);
-    } while (result == -EMFILE && discard_late_message(worker));
+    } while (result == -EMFILE && discard_late_message(worker, &discarded));
+    if (discarded > 0)
+        log_write(worker->log, LOG_ALERT,
+                  "messages of the master were discarded, because their descriptors could not be received: %u "
+                  "(reopened logs, sockets, queries or certificates)", discarded);
     if (result != -EMFILE)
         worker->channel_wait_end_ms = 0;
     if (result == -EPROTO)

@@ -163,7 +163,7 @@ START_TEST(stop_is_not_delayed_by_a_lack_of_descriptors)
     loopback_skip(&server, LIMIT_STOP_MS / 2);
     ck_assert(server.worker.stopping);
     ck_assert(same_file(server.error_log.fd, first));
-    ck_assert(loopback_logged(&server, "could not be received from the master"));
+    ck_assert(loopback_logged(&server, "their descriptors could not be received: 3 ("));
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
     close(first);
     close(second);
