@@ -191,13 +191,19 @@ static bool wait_client(struct acme_run *run, pid_t pid, int *fd, uint64_t deadl
     }
 }
 
-/* Waits for the end of the processes that the client has started: a DNS hook may be removing its record. */
-static void wait_group(struct acme_run *run, pid_t pid, int fd, uint64_t deadline_ms)
+/*
+ * Waits for the end of the processes that the client has started: a DNS hook may be removing its record. Returns true
+ * if they have ended: the number of the group may be used again.
+ */
+static bool wait_group(struct acme_run *run, pid_t pid, int fd, uint64_t deadline_ms)
 {
-    while (kill(-pid, 0) == 0 && now_ms() < deadline_ms) {
+    while (kill(-pid, 0) == 0) {
+        if (now_ms() >= deadline_ms)
+            return false;
         if (acme_events_wait(run->events, fd, GROUP_CHECK_MS) && !read_output(run, fd))
             fd = -1;
     }
+    return true;
 }
 
 /* Signals the whole group, in which processes may ignore SIGTERM. */
@@ -209,8 +215,8 @@ static int kill_client(struct acme_run *run, pid_t pid, int fd)
 
     kill(-pid, SIGTERM);
     ended = wait_client(run, pid, &fd, deadline_ms, false, &status);
-    wait_group(run, pid, fd, deadline_ms);
-    kill(-pid, SIGKILL);
+    if (!wait_group(run, pid, fd, deadline_ms))
+        kill(-pid, SIGKILL);
     while (!ended && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         continue;
     return run->events->ending ? -EINTR : -ETIMEDOUT;
