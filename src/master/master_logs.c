@@ -46,8 +46,8 @@ static int open_error_log(struct master *master, struct str path, const struct s
     return fd;
 }
 
-/* The generation that has selected this log may have ended. */
-static void reopen_log_of_master(struct master *master)
+/* The generation that has selected this log may have ended. Returns false if it cannot be opened. */
+static bool reopen_log_of_master(struct master *master)
 {
     struct error_log *error_log = &master->error_log;
     int fd = open_error_log(master, str_from(master->error_log_path),
@@ -55,13 +55,18 @@ static void reopen_log_of_master(struct master *master)
 
     if (fd >= 0)
         error_log_replace(error_log, fd);
+    return fd >= 0;
 }
 
-static void reopen_error_log(struct master *master, struct generation *generation)
+/* `reopened`: that of the master could be opened. */
+static void reopen_error_log(struct master *master, struct generation *generation, bool reopened)
 {
-    int fd = open_error_log(master, generation_error_log(master, generation),
-                            generation_error_syslog(master, generation));
+    struct str path = generation_error_log(master, generation);
+    int fd;
 
+    if (!reopened && str_equal(path, str_from(master->error_log_path)))
+        return;
+    fd = open_error_log(master, path, generation_error_syslog(master, generation));
     if (fd < 0)
         return;
     children_send(master, generation, CHANNEL_ERROR_LOG, 0, fd);
@@ -70,12 +75,14 @@ static void reopen_error_log(struct master *master, struct generation *generatio
 
 void master_reopen_logs(struct master *master)
 {
+    bool reopened;
+
     log_write(&master->error_log.log, LOG_NOTICE, "signal USR1: reopening the logs");
-    reopen_log_of_master(master);
+    reopened = reopen_log_of_master(master);
     for (struct list *link = master->generations.next; link != &master->generations; link = link->next) {
         struct generation *generation = container_of(link, struct generation, link);
 
-        reopen_error_log(master, generation);
+        reopen_error_log(master, generation, reopened);
         reopen_access_logs(master, generation);
         master_otlp_reopen(master, generation);
     }

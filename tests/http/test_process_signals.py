@@ -212,6 +212,18 @@ def test_usr1_reopens_the_log_of_the_newest_configuration(start, loop, big, tmp_
     assert 'exited with code 0' not in server.errors()
 
 
+def test_usr1_logs_once_that_the_error_log_cannot_be_opened(start):
+    server = start()
+    old = server.error_path + '.1'
+    os.rename(server.error_path, old)
+    os.mkdir(server.error_path)
+    server.process.send_signal(signal.SIGUSR1)
+    wait_for(lambda: 'cannot be opened again' in server_kit.read_text(old), 'a log line')
+    assert signal_and_wait(server, signal.SIGTERM) == 0
+    assert server_kit.read_text(old).count('cannot be opened again') == 1
+    os.rmdir(server.error_path)
+
+
 def test_usr1_retains_the_old_log_if_reopening_fails(start):
     server = start()
     os.rename(server.access_path, server.access_path + '.1')
