@@ -127,6 +127,16 @@ static int no_password(char *into, int size, int writing, void *unused)
     return -1;
 }
 
+/* Clears the errors of OpenSSL. Returns true if one of them is a failed allocation. */
+static bool memory_ran_out(void)
+{
+    bool failed = false;
+
+    for (unsigned long error; (error = ERR_get_error()) != 0;)
+        failed |= ERR_GET_REASON(error) == ERR_R_MALLOC_FAILURE;
+    return failed;
+}
+
 /* The first certificate and the key of a PEM text. */
 static int parse_certificate(struct str text, const struct acme_certificate *certificate,
                              struct acme_validity *out_validity)
@@ -136,14 +146,13 @@ static int parse_certificate(struct str text, const struct acme_certificate *cer
     X509 *leaf = certificates ? PEM_read_bio_X509(certificates, NULL, no_password, NULL) : NULL;
     EVP_PKEY *key = keys ? PEM_read_bio_PrivateKey(keys, NULL, no_password, NULL) : NULL;
     bool match = leaf && key && X509_check_private_key(leaf, key) == 1;
-    int error = !certificates || !keys ? -ENOMEM : match ? read_validity(leaf, certificate, out_validity) : -EINVAL;
+    int error = match ? read_validity(leaf, certificate, out_validity) : -EINVAL;
 
     X509_free(leaf);
     EVP_PKEY_free(key);
     BIO_free(certificates);
     BIO_free(keys);
-    ERR_clear_error();
-    return error;
+    return memory_ran_out() && error < 0 ? -ENOMEM : error;
 }
 
 int acme_file_read(const char *path, const struct acme_certificate *certificate, struct acme_validity *out_validity)

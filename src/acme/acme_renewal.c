@@ -54,13 +54,14 @@ static int64_t read_next_s(struct renewal *renewal, size_t index, struct acme_va
     const struct acme_validity *valid;
     struct acme_attempt stored;
     int error = acme_file_read(certificate->file.data, certificate, out_validity);
+    int file_error = error == -ENOENT ? 0 : error;
 
     *out_exists = error == 0;
-    if (error < 0 && error != -ENOENT && !state->file_invalid)
+    if (file_error < 0 && file_error != state->file_error)
         log_write(renewal->settings->log, LOG_ERROR, "acme: \"" STR_FMT "\" %s (%d: %s)", STR_ARG(certificate->file),
                   acme_file_is_unknown(error) ? "cannot be read" : "is not a certificate with its key", -error,
                   strerror(-error));
-    state->file_invalid = error < 0 && error != -ENOENT;
+    state->file_error = file_error;
     if (acme_attempt_read(certificate->attempt_file.data, &stored) == 0 && replaces_attempt(state, &stored))
         state->attempt = stored;
     if (acme_file_is_unknown(error)) /* a valid certificate is not replaced */

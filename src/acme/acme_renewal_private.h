@@ -14,7 +14,7 @@ struct certificate_state {
     struct acme_attempt attempt;    /* kept in memory, too: the disk may be full */
     bool unwritten;                 /* the file of the attempt is older */
     uint32_t random;
-    bool file_invalid;              /* the file is not usable; logged */
+    int file_error;                 /* why the file is not usable, logged; 0: it is, or does not exist */
     bool supports_window;           /* its client queries the window of the authority */
     int64_t due_s, query_s;         /* when it is to be requested; when its client is to query the window */
 };

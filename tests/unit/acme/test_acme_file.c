@@ -5,10 +5,35 @@
 #include "made.h"
 
 #include <errno.h>
+#include <openssl/crypto.h>
 
 static struct str names[] = {{"a.x.test", 8}, {"b.x.test", 8}, {"192.0.2.1", 9}};
 static char file[96];
 static struct acme_certificate certificate = {.names = names, .name_count = 2};
+
+static int allocations_left = -1;   /* of OpenSSL until it is out of memory; negative: any number */
+
+static bool may_allocate(void)
+{
+    if (allocations_left > 0)
+        allocations_left--;
+    return allocations_left != 0;
+}
+
+static void *allocate(size_t size, const char *where, int line)
+{
+    return may_allocate() ? malloc(size) : NULL;
+}
+
+static void *reallocate(void *old, size_t size, const char *where, int line)
+{
+    return may_allocate() ? realloc(old, size) : NULL;
+}
+
+static void release(void *allocated, const char *where, int line)
+{
+    free(allocated);
+}
 
 START_TEST(facts_are_read)
 {
@@ -46,6 +71,26 @@ START_TEST(other_files_have_no_facts)
     ck_assert_int_eq(acme_file_read("/proc/self/mem", &certificate, &validity), -EIO);
     ck_assert_int_eq(truncate(path_of("text"), LIMIT_PEM_FILE + 2), 0);
     ck_assert_int_eq(acme_file_read(path_of("text"), &certificate, &validity), -EFBIG);
+    folder_remove();
+}
+END_TEST
+
+START_TEST(valid_file_is_not_invalid_when_out_of_memory)
+{
+    struct acme_validity validity;
+
+    folder_make();
+    make_certificate(path_of("x.pem"), path_of("x.pem"), "DNS:a.x.test,DNS:b.x.test", 100, 1000);
+    certificate.name_count = 2;
+    ck_assert_int_eq(acme_file_read(path_of("x.pem"), &certificate, &validity), 0);
+    for (int i = 1; i < 40; i++) {
+        int error;
+
+        allocations_left = i;
+        error = acme_file_read(path_of("x.pem"), &certificate, &validity);
+        allocations_left = -1;
+        ck_assert_msg(error == -ENOMEM, "%d after %d allocations", error, i);
+    }
     folder_remove();
 }
 END_TEST
@@ -133,9 +178,12 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        facts_are_read, other_files_have_no_facts, errors_of_the_system_leave_the_contents_unknown,
-        only_matching_files_are_installed, the_installed_certificate_is_recognised, a_file_is_replaced_or_stays, NULL,
+        facts_are_read, other_files_have_no_facts, valid_file_is_not_invalid_when_out_of_memory,
+        errors_of_the_system_leave_the_contents_unknown, only_matching_files_are_installed,
+        the_installed_certificate_is_recognised, a_file_is_replaced_or_stays, NULL,
     };
 
+    if (CRYPTO_set_mem_functions(allocate, reallocate, release) != 1)
+        return 1;
     return run_tests("acme_file", tests);
 }
