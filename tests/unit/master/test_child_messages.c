@@ -137,6 +137,7 @@ START_TEST(descriptors_in_flight_are_limited)
     ck_assert_int_eq(channel_receive(made->worker_end, &message), 1);
     ck_assert_int_eq(message.kind, CHANNEL_ERROR_LOG);
     ck_assert_str_eq(made->log, "");
+    one_worker_free(made);
 }
 END_TEST
 
@@ -154,6 +155,7 @@ START_TEST(message_that_cannot_be_queued_ends_the_delay)
     ck_assert_uint_eq(count_text(made->log, "sending to worker process"), 1);
     child_write(&made->master, &made->child);
     ck_assert(!made->child.delayed);
+    one_worker_free(made);
 }
 END_TEST
 
