@@ -78,7 +78,7 @@ void *exchange_state(struct exchange *x, const struct module *module, size_t siz
 void *exchange_state_pass(struct exchange *x, struct exchange *child, const struct module *module, size_t size)
 {
     struct request_module_state **place = find_state(request_state_of(x), module);
-    struct request_module_state *passed = *place, *state = create_state(x, module, size);
+    struct request_module_state *passed = *place, *state = passed ? create_state(x, module, size) : NULL;
 
     if (!state)
         return NULL;

@@ -27,8 +27,8 @@ void *exchange_state(struct exchange *x, const struct module *module, size_t siz
 void *exchange_state_found(const struct exchange *x, const struct module *module);
 /*
  * Passes the memory of an earlier exchange_state call of x to its subrequest, which has none of this module yet.
- * Returns new memory of x, zeroed. NULL: out of memory, nothing has changed. The passed memory remains in the arena of
- * x, which the subrequest references.
+ * Returns new memory of x, zeroed. NULL: out of memory, or x has none; nothing has changed. The passed memory remains
+ * in the arena of x, which the subrequest references.
  */
 void *exchange_state_pass(struct exchange *x, struct exchange *child, const struct module *module, size_t size);
 
