@@ -53,7 +53,7 @@ def only(program):
 
 @contextlib.contextmanager
 def stub_of(program, output):
-    """Inside a with block: a stub in place of perf or strace; without an output, it ignores SIGINT."""
+    """Inside a with block: a script replaces perf or strace. It prints `output`, or, if that is empty, ignores SIGINT and prints nothing."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, program)
         with open(path, 'w', encoding='ascii') as stream:
